@@ -1,0 +1,273 @@
+"""The typed core: the one form that a checked program has.
+
+Static single assignment with structured regions. Eager mode interprets it; graph mode transforms it
+(`graphdsl.graph` adds instructions of its own for saved values and fused kernels). No rule of the
+language is decided after it: joins, conversions, faults, effects and names that may be unset are explicit.
+
+Scoping: a block sees its own params and instructions, and everything of the blocks around it that stands before.
+A function sees only its own params. Values and instructions compare by identity.
+
+What a derivative may tell apart (language.md §7): an `Apply`, a `Const`, a `Feed` and a function's or loop's
+own param are values. The outs of `If`, `While`, `For`, `Call`, the params of loop bodies and a `Convert` only pass on a value they got: `origin`
+looks through them. The params of a `Func` are new values of each call.
+Cotangents are summed for each `Value` of this form separately; what passes a value on adds its whole sum, once, to what it got it from
+(several outs or params of one instruction: the last one first).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from graphdsl.ops.op import Attrs, Op
+from graphdsl.ops.types import Type
+from graphdsl.source.diagnostic import FaultKind, Label
+from graphdsl.source.span import Span
+
+
+class Value:
+    """One SSA value. `name` is the source name it was first given, for printing and messages."""
+
+    __slots__ = ("leaf", "name", "tracked", "type")
+
+    def __init__(self, type: Type, name: str | None = None) -> None:
+        self.type = type
+        self.name = name
+        self.tracked = False  # may lie between a derivative's target and what is differentiated (both ends included)
+        self.leaf = False  # may itself be a derivative's target: recorded even where nothing leads to it
+
+    def __repr__(self) -> str:
+        return f"<{self.name or 'value'}: {self.type}>"
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Block:
+    """Instructions in order. `params` are bound on entry, `yields` are what it hands on at its end."""
+
+    params: list[Value] = field(default_factory=list)
+    body: list[Instr] = field(default_factory=list)
+    yields: list[Value] = field(default_factory=list)
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Apply:
+    """A call of an op. Operands have their final dtypes; elementwise ops broadcast. `fails`: it is an effect."""
+
+    span: Span
+    op: Op
+    args: tuple[Value, ...]
+    attrs: Attrs
+    outs: tuple[Value, ...]
+    fails: bool = False
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Const:
+    """A literal scalar."""
+
+    span: Span
+    value: float | int | bool
+    out: Value
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Convert:
+    """A conversion without loss at a join or an annotation: the same value with another dtype (between floats)."""
+
+    span: Span
+    arg: Value
+    out: Value
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Leaf:
+    """`w := arg` (`param` is its name), or a param's first value: a fresh value with no history."""
+
+    span: Span
+    param: str
+    arg: Value
+    out: Value
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Feed:
+    """A value from outside: an input or a param's first value that was fed. Checked against `out.type` before the run;
+    named dims are bound by it."""
+
+    span: Span
+    name: str
+    out: Value
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Undef:
+    """A placeholder for a name that is not set; never read (a `Fail` guards every read). Its sizes are 0."""
+
+    span: Span
+    out: Value
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class If:
+    """`cond` is a scalar bool. Both blocks yield what `outs` take; neither has params."""
+
+    span: Span
+    cond: Value
+    then: Block
+    orelse: Block
+    outs: tuple[Value, ...]
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class While:
+    """`cond.params` and `body.params` are the carried values; `cond` yields one bool, `body` the next carried values.
+    `outs` are the carried values when `cond` first yields false."""
+
+    span: Span
+    inits: tuple[Value, ...]
+    cond: Block
+    body: Block
+    outs: tuple[Value, ...]
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class For:
+    """`count` trips (an i64 scalar; none if it is ≤ 0). `body.params[0]` is the trip's number (i64, not carried), the others are carried."""
+
+    span: Span
+    count: Value
+    inits: tuple[Value, ...]
+    body: Block
+    outs: tuple[Value, ...]
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Call:
+    """A call of a checked function: its params are new values, its outs pass on what it returned."""
+
+    span: Span
+    func: Func
+    args: tuple[Value, ...]
+    outs: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class ParamTarget:
+    """The leaf of this param on which `y` last depended (`graphdsl grad`); `out_type` is the result's."""
+
+    name: str
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Derive:
+    """A derivative. grad: `outs[i]` is dy/d(targets[i]); vjp: `seed` is the cotangent; jvp: `seed` the tangent of targets[0].
+
+    `jacobian`, `hessian` and `hvp` are loops around these by the time they are here.
+    """
+
+    span: Span
+    kind: Literal["grad", "vjp", "jvp"]
+    y: Value
+    targets: tuple[Value | ParamTarget, ...]
+    seed: Value | None
+    outs: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something printed or formatted: a value under its source text, or (with `spec`) inside a text."""
+
+    value: Value
+    name: str
+    spec: str | None = None
+
+
+Text = tuple[str | Item, ...]
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Print:
+    """The items of one `print`, in order: values by name, and texts."""
+
+    span: Span
+    items: tuple[Item | Text, ...]
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Fail:
+    """Always fails when reached: a failed assert, a name that was never set, lengths that disagree."""
+
+    span: Span
+    kind: FaultKind
+    numbers: tuple[Value, ...] = ()  # int scalars for the message
+    words: tuple[str, ...] = ()  # after the numbers
+    text: Text | None = None  # an assert's message: {0} of the kind
+    labels: tuple[Label, ...] = ()
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Save:
+    """Writes named values to a file, whole or not at all."""
+
+    span: Span
+    path: Text
+    items: tuple[Item, ...]
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Seed:
+    """Sets the random stream's key, and its counter to 0."""
+
+    span: Span
+    arg: Value
+
+
+Instr = Apply | Const | Convert | Leaf | Feed | Undef | If | While | For | Call | Derive | Print | Fail | Save | Seed
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Func:
+    """A function checked for one kind of arguments. `body.params` are its params, then the outer names it reads;
+    `body.yields` its results. `chain` is how messages call it."""
+
+    name: str
+    body: Block
+    span: Span
+
+
+@dataclass(eq=False, repr=False)
+class Program:
+    """A checked program. `main` has no params. `exports` holds the top-level names that can be read at its end, with the
+    value that is true where the name is set (None: always)."""
+
+    main: Func
+    exports: dict[str, tuple[Value, Value | None]]
+    default_float: Any
+    derivatives: dict[str, Value] = field(default_factory=dict)  # asked for by `graphdsl grad`, by target
+
+
+def blocks(instr: Instr) -> tuple[Block, ...]:
+    """The regions of an instruction (not the body of a called function)."""
+    match instr:
+        case If(then=then, orelse=orelse):
+            return (then, orelse)
+        case While(cond=cond, body=body):
+            return (cond, body)
+        case For(body=body):
+            return (body,)
+        case _:
+            return ()
+
+
+def walk(block: Block) -> Iterator[Instr]:
+    """Every instruction of a block and its regions, in program order; iterative."""
+    stack: list[Iterator[Instr]] = [iter(block.body)]
+    while stack:
+        for instr in stack[-1]:
+            yield instr
+            if inner := blocks(instr):
+                stack.extend(iter(b.body) for b in reversed(inner))
+                break
+        else:
+            stack.pop()

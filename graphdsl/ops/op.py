@@ -1,0 +1,215 @@
+"""The form of an op's entry: all there is to know of one operation, in one place.
+
+From an entry come the checker's rule, eager evaluation, native code, both derivative modes, the line
+of `graphdsl ops`, and the generated tests. The entries themselves stand in the other files of this
+folder; `graphdsl.ops.table` collects them.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from graphdsl.ops.types import DType, Type
+from graphdsl.source.diagnostic import FaultKind
+
+if TYPE_CHECKING:
+    from graphdsl.core.emit import Emit
+    from graphdsl.core.ir import Value
+    from graphdsl.ops.scalar import Code, Reader, S
+
+Attrs = Mapping[str, Any]
+
+
+class TypeProblem(Exception):
+    """What a type rule says of operands that do not fit. `operand` is the one to underline, if it is one."""
+
+    def __init__(self, code: str, message: str, hint: str | None = None, operand: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.operand = operand
+
+
+# ---- how a call is written --------------------------------------------------------------------
+
+
+class Kind(enum.Enum):
+    """What an argument of a call is, and what becomes of it."""
+
+    TENSOR = "tensor"  # an operand
+    TENSORS = "tensors"  # a list or tuple written out: its items are operands
+    SIZES = "sizes"  # dims, as arguments or as one list: attr `name` holds each known one or None; the
+    # others are i64 scalar operands after the tensors, in order
+    AXES = "axes"  # known when checked: none, an int, or a tuple of ints → attr, normalised by the type rule
+    STATIC = "static"  # an int, bool or string known when checked → attr
+
+
+REQUIRED: Any = object()
+
+
+@dataclass(frozen=True)
+class Param:
+    name: str
+    kind: Kind = Kind.TENSOR
+    default: Any = REQUIRED
+
+
+# ---- types -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a type rule may ask of the program: its default float (`default f32`)."""
+
+    default_float: DType
+
+
+@dataclass(frozen=True)
+class Typing:
+    """What a type rule finds: the dtype each operand is converted to first, the results, and
+    whether this use can fail as it runs (sizes or values that only then are known)."""
+
+    operands: tuple[DType, ...]
+    outs: tuple[Type, ...]
+    fails: bool = False
+    attrs: Attrs | None = None  # normalised (axes counted from 0, …); None: as given
+
+
+TypeRule = Callable[[Setting, tuple[Type, ...], Attrs], Typing]
+
+
+# ---- what is computed -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """One element from one element of each operand, with broadcasting.
+
+    `body(code, *xs)` gets scalars of the operands' dtypes. `numpy` names the ufunc that computes the same bits
+    (only those that architecture.md allows; floats only unless `numpy_ints`), `python` the expression over
+    Python floats that does.
+    """
+
+    body: Callable[..., S]
+    numpy: str | None = None
+    numpy_ints: bool = False
+    python: str | None = None
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """Each result element from elements of the operands at computed places: what moves or makes data.
+
+    `at(code, place, operands, out_sizes, attrs)` is the access pattern for compiled code, with a `Reader` for
+    each operand (scalar ones have rank 0); `numpy(*operands, **attrs)` does the same to arrays (a view is fine),
+    and is what decides the result's shape. `shape(operands_shapes, scalars, attrs)` is not needed where the type says it.
+    """
+
+    at: Callable[[Code, tuple[S, ...], tuple[Reader, ...], tuple[S, ...], Attrs], S]
+    numpy: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """Over `attrs["axes"]` (a sorted tuple), by the order of language.md §10. `kind`: sum prod max min argmax argmin all any.
+
+    `attrs["keepdims"]` keeps reduced axes as 1.
+    """
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The matrix product of language.md §10; `attrs["guard"]` is None, 0 or 1: the operand which, if all
+    its elements are 0, makes the result +0.0 throughout."""
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """A copy of operand 0 with elements replaced (`add=False`) or added to, in order; in place where it is dead.
+
+    The place is as in the op `index`: attrs["spec"] and its operands."""
+
+    add: bool
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Random numbers: element `j` from block `counter + j`. `body(code, w0, w1, w2, w3, *params)` gets the
+    four 32-bit words of the Philox block as i64 scalars below 2**32."""
+
+    body: Callable[..., S]
+
+
+@dataclass(frozen=True)
+class Host:
+    """Done by a Python function in both modes (`load`, LAPACK). `run(runtime, *operands, **attrs)`."""
+
+    run: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Composite:
+    """Written in other ops: `expand(emit, *operands, **attrs)` is carried out where the call is checked."""
+
+    expand: Callable[..., Value | tuple[Value, ...]]
+
+
+Compute = Elementwise | Pointwise | Reduce | Contract | Scatter | Draw | Host | Composite
+
+
+# ---- derivatives ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Into:
+    """A contribution that is added to the running sum by an op of its own: `op(sum, *args, **attrs)`.
+
+    So a gradient of `x[i]` costs what one element costs."""
+
+    op: str
+    args: tuple[Value, ...]
+    attrs: Attrs
+
+
+# rule(emit, g, y, *operands, **attrs): the contribution to one operand; None: there is none
+Rule = Callable[..., "Value | Into | None"]
+# each(emit, i, g, y, *operands, **attrs): for ops with any number of operands
+EachRule = Callable[..., "Value | Into | None"]
+
+
+class Effect(enum.Enum):
+    NONE = "none"
+    RANDOM = "random"  # moves the stream's counter
+    READ = "read"  # reads a file
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """One operation. See the fields' types for what each part means.
+
+    `linear` names the operands in which the op is linear (jointly, as in `concat`): its forward rule is then the op on the
+    tangents. For an elementwise op the forward rule follows from `vjp` (each is `scale(g, d)`, which is
+    symmetric). Any other op that has a `vjp` states `jvp(emit, tangents, y, *operands, **attrs)`.
+    `shape_only` names operands of which only the shape is read. `bound` is the error in ulps (0.5: correctly rounded; 0: exact).
+    """
+
+    name: str
+    doc: str
+    typing: TypeRule
+    compute: Compute
+    params: tuple[Param, ...] | None = None  # None: cannot be called by this name in a program
+    vjp: tuple[Rule | None, ...] | EachRule | None = None
+    jvp: Callable[..., Value | None] | None = None
+    linear: tuple[int, ...] = ()
+    shape_only: tuple[int, ...] = ()
+    faults: tuple[FaultKind, ...] = ()
+    effect: Effect = Effect.NONE
+    bound: float = 0.5
+    reference: str | None = None  # the function that settles special cases: "numpy.sqrt"
+    group: str = ""  # the heading under which `graphdsl ops` lists it

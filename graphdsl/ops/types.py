@@ -1,0 +1,116 @@
+"""Dtypes, dims and tensor types, and the rules on them that every part asks: promotion and joins.
+
+Tuples, strings and functions are not here: they exist only while a program is checked.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+
+class DType(enum.Enum):
+    """The element types, in order of promotion."""
+
+    BOOL = "bool"
+    I32 = "i32"
+    I64 = "i64"
+    F32 = "f32"
+    F64 = "f64"
+
+    @property
+    def is_float(self) -> bool:
+        return self in (DType.F32, DType.F64)
+
+    @property
+    def is_int(self) -> bool:
+        return self in (DType.I32, DType.I64)
+
+    @property
+    def bytes(self) -> int:
+        return {"bool": 1, "i32": 4, "i64": 8, "f32": 4, "f64": 8}[self.value]
+
+    @property
+    def numpy(self) -> str:
+        """The name NumPy has for it."""
+        return {"bool": "bool", "i32": "int32", "i64": "int64", "f32": "float32", "f64": "float64"}[self.value]
+
+
+BOOL, I32, I64, F32, F64 = DType
+
+
+class Size:
+    """A size known only as the program runs. Compared by identity: dims that share one are equal.
+
+    `name` is the user's (`n` of `f32[n, 3]`) where there is one; `why` says where the size came from.
+    """
+
+    __slots__ = ("name", "why")
+
+    def __init__(self, name: str | None = None, why: str | None = None) -> None:
+        self.name = name
+        self.why = why
+
+    def __repr__(self) -> str:
+        return self.name or "_"
+
+
+Dim = int | Size
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A tensor type. A weak value (language.md §2) is held as i64 or f64 and marked."""
+
+    dtype: DType
+    shape: tuple[Dim, ...] = ()
+    weak: bool = False
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    def with_shape(self, shape: tuple[Dim, ...]) -> Type:
+        return replace(self, shape=shape)
+
+    def with_dtype(self, dtype: DType) -> Type:
+        return Type(dtype, self.shape)
+
+    def __str__(self) -> str:
+        dims = ", ".join(str(d) for d in self.shape)
+        return f"{self.dtype.value}[{dims}]" if self.shape else self.dtype.value
+
+
+SCALAR_INT = Type(I64)
+
+
+def join_dtypes(types: Sequence[Type], default_float: DType) -> tuple[DType, bool]:
+    """Dtype and weakness of what joins `types` (language.md §2): operands, list items, paths.
+
+    Only bools join to bool; an op that computes on bools turns that into i64 itself.
+    A weak float beside a strong int is `default_float`.
+    """
+    strong = [t.dtype for t in types if not t.weak and t.dtype is not BOOL]
+    weak = [t.dtype for t in types if t.weak]
+    if not strong:
+        return (_widest(weak), True) if weak else (BOOL, False)
+    widest = _widest(strong)
+    if F64 in weak and not widest.is_float:
+        return default_float, False
+    return widest, False
+
+
+def converts_freely(source: Type, target: DType) -> bool:
+    """Whether a conversion loses nothing, as decided by type (language.md §2)."""
+    if source.weak:
+        return target.is_float or (source.dtype is I64 and target.is_int)
+    return source.dtype is target or target in _LOSSLESS[source.dtype]
+
+
+_LOSSLESS = {BOOL: {I32, I64, F32, F64}, I32: {I64, F64}, I64: {F64}, F32: {F64}, F64: set[DType]()}
+
+
+def _widest(dtypes: Sequence[DType]) -> DType:
+    order = list(DType)
+    return max(dtypes, key=order.index)
