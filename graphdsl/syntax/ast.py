@@ -38,7 +38,7 @@ class NoneLit(Node):
 
 @dataclass(eq=False, repr=False, slots=True)
 class Gap(Node):
-    """`{expression:spec}` in a string. `source_text` is the expression as written."""
+    """`{expression:spec}` in a string."""
 
     expr: Expr
     spec: str
@@ -364,7 +364,8 @@ Stmt = (
 
 @dataclass(eq=False, repr=False, slots=True)
 class Module:
-    """A parsed file."""
+    """A parsed file. `comments` are the ranges of its comments, in order."""
 
     source: Source
     body: list[Stmt]
+    comments: list[Span] = field(default_factory=list)

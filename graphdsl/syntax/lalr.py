@@ -1,0 +1,148 @@
+"""The LALR machine: drives the tables that lark made (`tables.json`) over tokens, and calls a builder.
+
+It keeps three stacks, so depth costs no recursion, and passes over rules that only hand one child on
+(the fifteen levels of precedence) without a call. lark itself is not imported as a program runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from graphdsl.syntax.lexer import END, Token, Vocabulary
+
+
+class Spliced(list[Any]):
+    """The children of a rule that is spliced into its parent."""
+
+
+class Unexpected(Exception):
+    """A token that cannot stand where it is. `states` is the machine's stack there."""
+
+    def __init__(self, token: Token, states: list[int]) -> None:
+        super().__init__(token.kind)
+        self.token = token
+        self.states = states
+
+
+class Rule:
+    """One production, as the machine needs it."""
+
+    __slots__ = ("call", "children", "origin", "passes", "plain", "size", "spliced")
+
+    def __init__(self, origin: str, symbols: list[str], children: list[int], call: str) -> None:
+        self.origin = origin
+        self.size = len(symbols)
+        self.children = children
+        self.call = call
+        self.passes = call == "-" and self.size == 1
+        self.spliced = [i for i in children if i >= 0 and symbols[i].startswith("_")]
+        self.plain = not self.spliced
+
+
+class Tables:
+    """The tables of the grammar: for each state, what each symbol leads to: a state (≥ 0) or a rule (~number)."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.rules = [Rule(*row) for row in data["rules"]]
+        self.starts: dict[str, tuple[int, int]] = data["starts"]
+        self.states: list[dict[str, int]] = []
+        for shifts, reduces in data["states"]:
+            row = dict(shifts)
+            for rule, lookahead in reduces:
+                row.update(dict.fromkeys(data["lookaheads"][lookahead], ~rule))
+            self.states.append(row)
+        self.vocabulary = Vocabulary(data["words"], data["patterns"])
+
+    def accepts(self, states: list[int], kind: str) -> bool:
+        """Whether a token of this kind could come next, where the machine's stack is `states`."""
+        stack = list(states)
+        while (step := self.states[stack[-1]].get(kind)) is not None:
+            if step >= 0:
+                return True
+            rule = self.rules[~step]
+            if rule.size:
+                del stack[-rule.size :]
+            goto = self.states[stack[-1]].get(rule.origin)
+            if goto is None:
+                return True
+            stack.append(goto)
+            if kind == END and goto in (end for _, end in self.starts.values()):
+                return True
+        return False
+
+    def run(self, start: str, tokens: Iterable[Token], builder: Any) -> Any:
+        """Parse; what the builder made of `start`.
+
+        The builder's methods are named as the rules' callbacks, and get `start`, `end` (offsets) and the children.
+        """
+        first, last = self.starts[start]
+        states, rules = self.states, self.rules
+        stack, values, begins = [first], [], []
+        end = 0  # of the last token shifted
+        for token in tokens:
+            kind = token.kind
+            while True:
+                step = states[stack[-1]].get(kind)
+                if step is None:
+                    raise Unexpected(token, stack)
+                if step >= 0:
+                    stack.append(step)
+                    values.append(token)
+                    begins.append(token.start)
+                    end = token.end
+                    break
+                rule = rules[~step]
+                if rule.passes:
+                    stack[-1] = states[stack[-2]][rule.origin]
+                elif size := rule.size:
+                    value = _reduce(rule, values[-size:], begins[-size], end, builder)
+                    del stack[-size:]
+                    del values[-size:]
+                    if size > 1:
+                        del begins[1 - size :]
+                    stack.append(states[stack[-1]][rule.origin])
+                    values.append(value)
+                else:
+                    values.append(_reduce(rule, [], token.start, token.start, builder))
+                    begins.append(token.start)
+                    stack.append(states[stack[-1]][rule.origin])
+                if stack[-1] == last and kind == END:
+                    return values[-1]
+        raise AssertionError("the tokens had no end")
+
+
+def _reduce(rule: Rule, values: list[Any], start: int, end: int, builder: Any) -> Any:
+    """The value of a rule from those of its symbols."""
+    if rule.plain:
+        children = [values[i] if i >= 0 else None for i in rule.children]
+    elif rule.call == "" and rule.children[0] in rule.spliced and isinstance(values[rule.children[0]], Spliced):
+        children = values[rule.children[0]]  # a growing list: only its end is new
+        for i in rule.children[1:]:
+            _add(children, values[i])
+        return children
+    else:
+        children = []
+        for i in rule.children:
+            _add(children, values[i] if i >= 0 else None)
+    if rule.call == "":
+        return Spliced(children)
+    if rule.call == "-":
+        return children[0]
+    return getattr(builder, rule.call)(start, end, *children)
+
+
+def _add(children: list[Any], value: Any) -> None:
+    if isinstance(value, Spliced):
+        children.extend(value)
+    else:
+        children.append(value)
+
+
+@cache
+def tables() -> Tables:
+    """The tables shipped with the package."""
+    return Tables(json.loads(Path(__file__).with_name("tables.json").read_text("utf-8")))
