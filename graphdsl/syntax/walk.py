@@ -1,0 +1,56 @@
+"""Walking the tree without recursion: a node's children, every node below it, and from the leaves up.
+
+A Python stack frame a level would end at some 1,000 levels; trees may be 100,000 deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
+from functools import cache
+
+from graphdsl.syntax.ast import Node
+
+
+@cache
+def _parts(kind: type[Node]) -> tuple[str, ...]:
+    """The fields of a node class that may hold nodes."""
+    plain = {"span", "op_span", "op", "id", "kind", "dtype", "spec", "module", "is_path", "is_prop"}
+    return tuple(f.name for f in fields(kind) if f.name not in plain)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below, in the order of the node's fields."""
+    for name in _parts(type(node)):
+        part = getattr(node, name)
+        if isinstance(part, Node):
+            yield part
+        elif isinstance(part, tuple | list):
+            for item in part:
+                if isinstance(item, Node):
+                    yield item
+
+
+def walk(roots: Node | Iterable[Node], enter: Callable[[Node], bool] | None = None) -> Iterator[Node]:
+    """Every node, parents first, in order. Below a node for which `enter` is false nothing is visited."""
+    stack: list[Iterator[Node]] = [iter((roots,) if isinstance(roots, Node) else roots)]
+    while stack:
+        for node in stack[-1]:
+            yield node
+            if enter is None or enter(node):
+                stack.append(children(node))
+                break
+        else:
+            stack.pop()
+
+
+def postorder(root: Node) -> Iterator[Node]:
+    """Every node, children first, in order."""
+    stack: list[tuple[Node, Iterator[Node]]] = [(root, children(root))]
+    while stack:
+        node, rest = stack[-1]
+        if (child := next(rest, None)) is not None:
+            stack.append((child, children(child)))
+        else:
+            stack.pop()
+            yield node
