@@ -1,0 +1,257 @@
+"""Functions that all compiled programs share: buffers with reference counts, and tapes.
+
+They are an object of their own, built once for a CPU and cached, so that no program compiles them again.
+A tape is nine words in its maker's frame: chunk, top and end of what is written, chunk, position and begin of what is
+read, and chunk, top and end of a second stack that holds the buffers which the saved values refer to. A
+chunk is a buffer that begins with the chunk before it and the top that was reached there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir
+
+from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64
+from graphdsl.native.program.words import FREE_LISTS, HEADER_BYTES, PADDING, Header, Word
+from graphdsl.native.scalar import I1, intrinsic
+from graphdsl.native.target import Target, function
+
+SIGNATURES = {
+    "gdl.new": ir.FunctionType(POINTER, [POINTER, I64]),
+    "gdl.release": ir.FunctionType(VOID, [POINTER, POINTER]),
+    "gdl.tape.grow": ir.FunctionType(POINTER, [POINTER, POINTER, POINTER, I64]),
+    "gdl.tape.back": ir.FunctionType(POINTER, [POINTER]),
+    "gdl.tape.keep": ir.FunctionType(I32, [POINTER, POINTER, POINTER]),
+    "gdl.tape.free": ir.FunctionType(VOID, [POINTER, POINTER]),
+}
+
+# Words of a tape.
+CHUNK, TOP, END, READ_CHUNK, READ, BEGIN, KEPT = 0, 1, 2, 3, 4, 5, 6
+TAPE_WORDS = 9
+CHUNK_HEAD = 16  # bytes of a chunk before its records
+_FIRST_CHUNK, _LARGEST_CHUNK = 1 << 12, 1 << 20
+_TOO_MANY = 1 << 47  # bytes that no machine has
+
+_NULL = ir.Constant(POINTER, None)
+
+
+def module(target: Target) -> ir.Module:
+    """The module that defines them."""
+    made = target.module("support")
+    functions = {name: function(made, target, name, type) for name, type in SIGNATURES.items()}
+    _new(functions["gdl.new"], target)
+    _release(functions["gdl.release"])
+    _grow(functions["gdl.tape.grow"], functions["gdl.new"])
+    _back(functions["gdl.tape.back"])
+    _keep(functions["gdl.tape.keep"], functions["gdl.tape.grow"])
+    _free(functions["gdl.tape.free"], functions["gdl.release"])
+    return made
+
+
+def put(b: ir.IRBuilder, value: Any, pointer: ir.Value, index: int) -> None:
+    """Write word `index` of a record."""
+    b.store(value, at(b, pointer, index, I64))
+
+
+def _begin(made: ir.Function) -> ir.IRBuilder:
+    return ir.IRBuilder(made.append_basic_block())
+
+
+# ---- buffers ----------------------------------------------------------------------------------------
+
+
+def _new(made: ir.Function, target: Target) -> None:
+    """A buffer of at least so many bytes with one reference; null: there is no memory, and it is recorded how much was asked for.
+
+    Capacities are the eighths of powers of two from the fourth on, so a freed buffer fits the next one of nearly the same size.
+    """
+    b = _begin(made)
+    context, bytes = made.args
+    slow, huge = made.append_basic_block("slow"), made.append_basic_block("huge")
+    sized = made.append_basic_block("sized")
+    b.cbranch(b.icmp_unsigned(">", bytes, int64(_TOO_MANY)), huge, sized)
+    b.position_at_end(sized)
+    some = b.select(b.icmp_unsigned("==", bytes, int64(0)), int64(1), bytes)
+    least = b.or_(b.sub(some, int64(1)), int64(63))
+    zeros = b.call(intrinsic(b.module, "llvm.ctlz.i64", I64, I64, I1), [least, ir.Constant(I1, 1)])
+    shift = b.sub(int64(61), zeros)  # leaves the highest bit and the two after it
+    eighths = b.add(b.lshr(least, shift), int64(1))
+    capacity = b.shl(eighths, shift)
+    kind = b.add(b.shl(shift, int64(2)), b.sub(eighths, int64(5)))
+    used = b.add(field(b, context, Word.USED), capacity)
+    over = b.icmp_unsigned(">", used, field(b, context, Word.LIMIT))
+    allowed = made.append_basic_block("allowed")
+    b.cbranch(over, huge, allowed)
+    b.position_at_end(allowed)
+    put(b, used, context, Word.USED)
+    peak = field(b, context, Word.PEAK)
+    put(b, b.select(b.icmp_unsigned(">", used, peak), used, peak), context, Word.PEAK)
+    head = at(b, at(b, context, Word.FREE, I64), kind, I64)
+    free = b.load(head, typ=POINTER)
+    found = made.append_basic_block("found")
+    b.cbranch(b.icmp_unsigned("==", free, _NULL), slow, found)
+    b.position_at_end(found)
+    b.store(field(b, free, Header.NEXT_FREE, POINTER), head)
+    put(b, int64(1), free, Header.COUNT)
+    b.ret(free)
+    b.position_at_end(slow)
+    raw = call_address(
+        b,
+        field(b, context, Word.MALLOC, POINTER),
+        ir.FunctionType(POINTER, [I64]),
+        [b.add(capacity, int64(HEADER_BYTES + 64 + PADDING))],
+    )
+    with b.if_then(b.icmp_unsigned("==", raw, _NULL), likely=False):
+        b.branch(huge)
+    block = b.inttoptr(b.and_(b.add(b.ptrtoint(raw, I64), int64(63)), int64(-64)), POINTER)
+    put(b, int64(1), block, Header.COUNT)
+    put(b, capacity, block, Header.CAPACITY)
+    put(b, kind, block, Header.CLASS)
+    put(b, raw, block, Header.RAW)
+    put(b, field(b, context, Word.BLOCKS), block, Header.NEXT_BLOCK)
+    put(b, block, context, Word.BLOCKS)
+    b.ret(block)
+    b.position_at_end(huge)
+    put(b, bytes, context, Word.NUMBERS)
+    put(b, int64(1), context, Word.COUNT)
+    b.ret(_NULL)
+
+
+def _release(made: ir.Function) -> None:
+    """One reference less; the last one gives the buffer back."""
+    b = _begin(made)
+    context, block = made.args
+    count = b.sub(field(b, block, Header.COUNT), int64(1))
+    put(b, count, block, Header.COUNT)
+    with b.if_then(b.icmp_signed("==", count, int64(0))):
+        head = at(b, at(b, context, Word.FREE, I64), field(b, block, Header.CLASS), I64)
+        put(b, b.load(head, typ=POINTER), block, Header.NEXT_FREE)
+        b.store(block, head)
+        put(b, b.sub(field(b, context, Word.USED), field(b, block, Header.CAPACITY)), context, Word.USED)
+    b.ret_void()
+
+
+# ---- tapes ------------------------------------------------------------------------------------------
+
+
+def _grow(made: ir.Function, new: ir.Function) -> None:
+    """A further chunk with room for `need` bytes: where to write them (null: no memory). `top` is where the last one ends."""
+    b = _begin(made)
+    context, tape, top, need = made.args
+    chunk = field(b, tape, CHUNK, POINTER)
+    size = _select_size(b, chunk)
+    least = b.add(need, int64(CHUNK_HEAD))
+    size = b.select(b.icmp_signed("<", size, least), least, size)
+    fresh = b.call(new, [context, size])
+    with b.if_then(b.icmp_unsigned("==", fresh, _NULL), likely=False):
+        b.ret(_NULL)
+    data = at(b, fresh, HEADER_BYTES)
+    put(b, chunk, data, 0)
+    put(b, top, data, 1)
+    put(b, fresh, tape, CHUNK)
+    put(b, at(b, data, size), tape, END)
+    b.ret(at(b, data, CHUNK_HEAD))
+
+
+def _select_size(b: ir.IRBuilder, chunk: ir.Value) -> ir.Value:
+    """Twice the last chunk's capacity, within bounds."""
+    first = b.block
+    with b.if_then(b.icmp_unsigned("!=", chunk, _NULL)):
+        twice = b.shl(field(b, chunk, Header.CAPACITY), int64(1))
+        more = b.select(b.icmp_signed("<", twice, int64(_LARGEST_CHUNK)), twice, int64(_LARGEST_CHUNK))
+        second = b.block
+    size = b.phi(I64)
+    size.add_incoming(int64(_FIRST_CHUNK), first)
+    size.add_incoming(more, second)
+    return size
+
+
+def _back(made: ir.Function) -> None:
+    """Reading goes on in the chunk before: where its last record ends."""
+    b = _begin(made)
+    (tape,) = made.args
+    data = at(b, field(b, tape, READ_CHUNK, POINTER), HEADER_BYTES)
+    before = field(b, data, 0, POINTER)
+    put(b, before, tape, READ_CHUNK)
+    put(b, at(b, before, HEADER_BYTES + CHUNK_HEAD), tape, BEGIN)
+    b.ret(field(b, data, 1, POINTER))
+
+
+def _keep(made: ir.Function, grow: ir.Function) -> None:
+    """The tape holds one more reference to a buffer; not 0: no memory."""
+    b = _begin(made)
+    context, tape, block = made.args
+    kept = at(b, tape, KEPT, I64)
+    top = field(b, kept, TOP, POINTER)
+    first = b.block
+    with b.if_then(b.icmp_unsigned("==", top, field(b, kept, END, POINTER)), likely=False):
+        grown = b.call(grow, [context, kept, top, int64(8)])
+        with b.if_then(b.icmp_unsigned("==", grown, _NULL), likely=False):
+            b.ret(ir.Constant(I32, 1))
+        second = b.block
+    place = b.phi(POINTER)
+    place.add_incoming(top, first)
+    place.add_incoming(grown, second)
+    put(b, b.add(field(b, block, Header.COUNT), int64(1)), block, Header.COUNT)
+    b.store(block, place)
+    put(b, at(b, place, 8), kept, TOP)
+    b.ret(ir.Constant(I32, 0))
+
+
+def _free(made: ir.Function, release: ir.Function) -> None:
+    """Gives back a tape's chunks, and its references."""
+    b = _begin(made)
+    context, tape = made.args
+    kept = at(b, tape, KEPT, I64)
+    with _chunks(b, kept, context, release) as (chunk, top), _places(b, at(b, chunk, HEADER_BYTES + CHUNK_HEAD), top) as place:
+        b.call(release, [context, b.load(place, typ=POINTER)])
+    with _chunks(b, tape, context, release):
+        pass
+    b.ret_void()
+
+
+@contextmanager
+def _chunks(
+    b: ir.IRBuilder, tape: ir.Value, context: ir.Value, release: ir.Function
+) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """A loop over a stack's chunks, from the last; each is given back after the body."""
+    before = b.block
+    head, body, done = (b.append_basic_block(name) for name in ("chunks", "chunk", "done"))
+    first, first_top = field(b, tape, CHUNK, POINTER), field(b, tape, TOP, POINTER)
+    b.branch(head)
+    b.position_at_end(head)
+    chunk, top = b.phi(POINTER), b.phi(POINTER)
+    chunk.add_incoming(first, before)
+    top.add_incoming(first_top, before)
+    b.cbranch(b.icmp_unsigned("==", chunk, _NULL), done, body)
+    b.position_at_end(body)
+    yield chunk, top
+    data = at(b, chunk, HEADER_BYTES)
+    chunk.add_incoming(field(b, data, 0, POINTER), b.block)
+    top.add_incoming(field(b, data, 1, POINTER), b.block)
+    b.call(release, [context, chunk])
+    b.branch(head)
+    b.position_at_end(done)
+
+
+@contextmanager
+def _places(b: ir.IRBuilder, begin: ir.Value, end: ir.Value) -> Iterator[ir.Value]:
+    """A loop over the words between two places."""
+    before = b.block
+    head, body, done = (b.append_basic_block(name) for name in ("places", "place", "placed"))
+    b.branch(head)
+    b.position_at_end(head)
+    place = b.phi(POINTER)
+    place.add_incoming(begin, before)
+    b.cbranch(b.icmp_unsigned("==", place, end), done, body)
+    b.position_at_end(body)
+    yield place
+    place.add_incoming(at(b, place, 8), b.block)
+    b.branch(head)
+    b.position_at_end(done)
+
+
+assert FREE_LISTS >= 4 * 62
