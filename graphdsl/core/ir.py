@@ -64,16 +64,17 @@ class Apply:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Const:
-    """A literal scalar."""
+    """A literal: a scalar, or a list of literals, whose elements `value` holds in row-major order."""
 
     span: Span
-    value: float | int | bool
+    value: float | int | bool | tuple[float | int | bool, ...]
     out: Value
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Convert:
-    """A conversion without loss at a join or an annotation: the same value with another dtype (between floats)."""
+    """A conversion without loss at a join or an annotation: the same value with another dtype (between floats),
+    or with another type of the same dtype (no longer weak, dims now known)."""
 
     span: Span
     arg: Value
