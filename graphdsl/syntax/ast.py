@@ -130,7 +130,7 @@ class Slice(Node):
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Ellipsis_(Node):
+class Ellipsis_(Node):  # noqa: N801
     """`...` in an index."""
 
 

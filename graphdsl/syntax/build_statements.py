@@ -49,9 +49,7 @@ class Builder(ExpressionBuilder):
     def exprs(self, start: int, end: int, *items: ast.Expr) -> tuple[ast.Expr, ...]:
         return items
 
-    def assign(
-        self, start: int, end: int, targets: tuple[ast.Expr, ...], values: tuple[ast.Expr, ...]
-    ) -> ast.Assign:
+    def assign(self, start: int, end: int, targets: tuple[ast.Expr, ...], values: tuple[ast.Expr, ...]) -> ast.Assign:
         checked = tuple(self._target(t) for t in targets)
         return ast.Assign(self.span(start, end), checked, None, None, self._one(values))
 
@@ -90,9 +88,7 @@ class Builder(ExpressionBuilder):
                 hint = f"a function is defined by `fn {name}(…) = …`"
         return self.error("E0118", "this cannot be assigned to", node.span, hint)
 
-    def annotated(
-        self, start: int, end: int, target: ast.Expr, type: ast.TypeExpr, value: ast.Expr
-    ) -> ast.Assign:
+    def annotated(self, start: int, end: int, target: ast.Expr, type: ast.TypeExpr, value: ast.Expr) -> ast.Assign:
         name = self._target(target)
         if not isinstance(name, ast.Name):
             hint = "an element has the type of its tensor: leave the annotation away"
@@ -102,18 +98,14 @@ class Builder(ExpressionBuilder):
     def augment(self, start: int, end: int, token: Token) -> Token:
         return token
 
-    def augmented(
-        self, start: int, end: int, targets: tuple[ast.Expr, ...], op: Token, value: ast.Expr
-    ) -> ast.Assign:
+    def augmented(self, start: int, end: int, targets: tuple[ast.Expr, ...], op: Token, value: ast.Expr) -> ast.Assign:
         text = self.text[op.start : op.end]
         if len(targets) > 1:
             span = targets[0].span.to(targets[-1].span)
             raise self.error("E0118", f"`{text}` takes one target", span, "write one statement for each")
         return ast.Assign(self.span(start, end), (self._target(targets[0]),), None, text[:-1], value)
 
-    def update(
-        self, start: int, end: int, targets: tuple[ast.Expr, ...], value: ast.Expr
-    ) -> ast.Update:
+    def update(self, start: int, end: int, targets: tuple[ast.Expr, ...], value: ast.Expr) -> ast.Update:
         target = self._target(targets[0])
         if len(targets) > 1 or not isinstance(target, ast.Name):
             span = targets[0].span.to(targets[-1].span)
@@ -128,8 +120,11 @@ class Builder(ExpressionBuilder):
             case (ast.Binary(op="=="),):
                 hint = "`=` assigns, `==` compares"
             case _:
-                hint = f"to see it, write `print {span.text}`" if "\n" not in span.text else "to see it, print it"
-        raise self.error("E0119", "this value is not used: a statement that is an expression must be a call", span, hint)
+                short = end - start < 60 and "\n" not in span.text
+                hint = f"to see it, write `print {span.text}`" if short else "to see it, print it"
+        raise self.error(
+            "E0119", "this value is not used: a statement that is an expression must be a call", span, hint
+        )
 
     # ---- control flow -----------------------------------------------------------------------
 

@@ -74,14 +74,25 @@ class Tables:
                 return True
         return False
 
-    def run(self, start: str, tokens: Iterable[Token], builder: Any) -> Any:
-        """Parse; what the builder made of `start`.
 
-        The builder's methods are named as the rules' callbacks, and get `start`, `end` (offsets) and the children.
-        """
-        first, last = self.starts[start]
-        states, rules = self.states, self.rules
-        stack, values, begins = [first], [], []
+class Machine:
+    """One run of the tables: the stacks of states, of values, and of the offsets where these begin.
+
+    The builder's methods are named as the rules' callbacks, and get `start`, `end` (offsets) and the children.
+    """
+
+    def __init__(self, tables: Tables, start: str, builder: Any) -> None:
+        first, self.last = tables.starts[start]
+        self.tables = tables
+        self.builder = builder
+        self.states = [first]
+        self.values: list[Any] = []
+        self.begins: list[int] = []
+
+    def run(self, tokens: Iterable[Token]) -> Any:
+        """Parse to the end; what the builder made of the start. After an error `states` is as it was there."""
+        states, rules, builder, last = self.tables.states, self.tables.rules, self.builder, self.last
+        stack, values, begins = self.states, self.values, self.begins
         end = 0  # of the last token shifted
         for token in tokens:
             kind = token.kind
@@ -113,6 +124,22 @@ class Tables:
                 if stack[-1] == last and kind == END:
                     return values[-1]
         raise AssertionError("the tokens had no end")
+
+    def drop_statement(self) -> tuple[int, int]:
+        """Takes the statement back that is being read, as if it had been read whole (its value is None).
+
+        Gives the offset where it began (-1: it had not) and how many blocks are open around it.
+        """
+        states = self.tables.states
+        keep = next(i for i in range(len(self.states) - 1, -1, -1) if "statement" in states[self.states[i]])
+        begin = self.begins[keep] if keep < len(self.begins) else -1
+        del self.states[keep + 1 :]
+        del self.values[keep:]
+        del self.begins[keep:]
+        self.states.append(states[self.states[-1]]["statement"])
+        self.values.append(None)
+        self.begins.append(begin)
+        return begin, sum(isinstance(v, Token) and v.kind == "{" for v in self.values)
 
 
 def _reduce(rule: Rule, values: list[Any], start: int, end: int, builder: Any) -> Any:

@@ -19,10 +19,28 @@ END = "$END"
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 # After these a newline does not count (a `-` that is unary is told apart where it stands).
-_BINARY = set("+ - * / // % @ ** | & == != < <= > >= .. AND OR".split())
-_GOES_ON = _BINARY | set("= := += -= *= /= //= %= **= @= -> ,".split())
+_BINARY = {"+", "-", "*", "/", "//", "%", "@", "**", "|", "&", "==", "!=", "<", "<=", ">", ">=", "..", "AND", "OR"}
+_GOES_ON = _BINARY | {"=", ":=", "+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "->", ","}
 # After these a `-` is binary.
-_OPERAND_ENDS = set("NAME INT FLOAT STRING ) ] TRUE FALSE NONE INF NAN PI STEP AS DEFAULT VJP PROP".split())
+_OPERAND_ENDS = {
+    "NAME",
+    "INT",
+    "FLOAT",
+    "STRING",
+    ")",
+    "]",
+    "TRUE",
+    "FALSE",
+    "NONE",
+    "INF",
+    "NAN",
+    "PI",
+    "STEP",
+    "AS",
+    "DEFAULT",
+    "VJP",
+    "PROP",
+}
 
 
 class Token:
@@ -51,12 +69,15 @@ class Vocabulary:
 
 
 class Lexer:
-    """The tokens of a range of a source. `brackets` holds what is open, `previous` the last token but one handed out."""
+    """The tokens of a range of a source.
+
+    `brackets` holds what is open, `current` is the last token handed out, `previous` the one before.
+    """
 
     def __init__(self, vocabulary: Vocabulary, source: Source, start: int = 0, end: int | None = None) -> None:
         self.vocabulary = vocabulary
         self.source = source
-        self.start = start
+        self.at = start
         self.end = len(source.text) if end is None else end
         self.brackets: list[Token] = []
         self.blocks: list[bool] = []  # for each open block, whether it is a loop's
@@ -65,11 +86,11 @@ class Lexer:
         self.comments: list[Span] = []
 
     def tokens(self) -> Iterator[Token]:
-        """The tokens in order, newlines that end statements among them, and END last."""
+        """The tokens from `at` on, newlines that end statements among them, and END last."""
         waiting: Token | None = None  # a newline that counts unless `else` follows
-        kind = NEWLINE  # of the last token handed out
+        kind = self.current.kind  # of the last token handed out
         unary = False  # whether it was a unary `-`
-        for token in self._raw():
+        for token in self.raw():
             if token.kind == "NEWLINE":
                 inside = self.brackets and self.brackets[-1].kind != "{"
                 if not inside and kind != NEWLINE and not (kind in _GOES_ON and not unary):
@@ -111,10 +132,14 @@ class Lexer:
         loop = self.head is not None and self.head.kind in ("WHILE", "FOR")
         self.blocks.append(loop)
         if len(self.blocks) > MAX_BLOCKS:
-            raise self.error("E0122", f"blocks nest more than {MAX_BLOCKS} deep", token, "move the inner ones into a `fn`")
+            raise self.error(
+                "E0122", f"blocks nest more than {MAX_BLOCKS} deep", token, "move the inner ones into a `fn`"
+            )
         if loop and sum(self.blocks) > MAX_LOOPS:
             assert self.head is not None
-            raise self.error("E0122", f"loops nest more than {MAX_LOOPS} deep", self.head, "move the inner ones into a `fn`")
+            raise self.error(
+                "E0122", f"loops nest more than {MAX_LOOPS} deep", self.head, "move the inner ones into a `fn`"
+            )
         self.head = None
 
     def _close(self, token: Token) -> None:
@@ -127,40 +152,38 @@ class Lexer:
             raise self.error("E0112", f"`{token.kind}` {what}: there is no `{_opener(token.kind)}` for it", token)
         raise ProgramError(unclosed(self.source, self.brackets[-1], token))
 
-    def _raw(self) -> Iterator[Token]:
+    def raw(self) -> Iterator[Token]:
+        """The tokens from `at` on without regard to what encloses them: each newline is a NEWLINE."""
         text, end, words = self.source.text, self.end, self.vocabulary.words
         match, blank = self.vocabulary.token.match, self.vocabulary.blank.match
-        at = self.start
-        if at == 0 and text.startswith("\ufeff"):
-            at = 1
+        if self.at == 0 and text.startswith("\ufeff"):
+            self.at = 1
         while True:
-            found = match(text, at, end)
+            found = match(text, self.at, end)
             if found is None:
-                skipped = blank(text, at, end)
+                skipped = blank(text, self.at, end)
                 assert skipped is not None
+                self.at = skipped.end()
                 if skipped[1] is not None:
                     self.comments.append(Span(self.source, skipped.start(1), skipped.end(1)))
-                at = skipped.end()
-                if at >= end:
+                elif self.at >= end:
                     return
-                if skipped[1] is not None:
-                    continue
-                token = self._unusual(at)
-                yield token
-                at = token.end
+                else:
+                    yield self._unusual(self.at)
                 continue
             kind: Any = found.lastgroup
             start, at = found.span(kind)
+            self.at = at
             if kind == "OPERATOR":
                 kind = text[start:at]
             elif kind == "NAME":
                 if at < end and not text[at].isascii():
-                    at = self._name_end(at)
+                    self.at = self._name_end(at)
                 else:
                     kind = words.get(text[start:at], "NAME")
             elif kind in ("INT", "FLOAT"):
                 self._check_number(start, at)
-            yield Token(kind, start, at)
+            yield Token(kind, start, self.at)
 
     def _name_end(self, at: int) -> int:
         """Where a name ends that reaches to `at` and may go on with what is not ASCII."""
@@ -173,7 +196,8 @@ class Lexer:
         """A name that starts with a letter beyond ASCII; anything else that starts no token is an error."""
         char = self.source.text[at]
         if char.isidentifier():
-            return Token("NAME", at, self._name_end(at + 1))
+            self.at = self._name_end(at + 1)
+            return Token("NAME", at, self.at)
         if char == '"':
             raise self._bad_string(at)
         message, hint = unexpected_character(char)
@@ -189,10 +213,13 @@ class Lexer:
         """A number touches no letter, digit or `_` after it."""
         text = self.source.text
         digits = text[start:at]
-        leading = len(digits) > 1 and digits[0] == "0" and digits.replace("_", "").isdigit() and digits.strip("0_") != ""
-        if not leading and not (at < self.end and continues_name(text[at])):
+        leading = (
+            len(digits) > 1 and digits[0] == "0" and digits.replace("_", "").isdigit() and digits.strip("0_") != ""
+        )
+        dotted = text[at : at + 1] == "." and text[at + 1 : at + 2].isdigit() and at + 1 < self.end
+        if not leading and not dotted and not (at < self.end and continues_name(text[at])):
             return
-        end = self._name_end(at)
+        end = self._name_end(at + 1 if dotted else at)
         whole = text[start:end]
         token = Token("", start, end)
         if leading:
@@ -236,6 +263,7 @@ _LOOKALIKES = {
     "“": 'strings stand in straight quotes: `"…"`',
     "”": 'strings stand in straight quotes: `"…"`',
     "!": "negation is `not`, and `~` for tensors",
+    "?": "a conditional value is `a if c else b`",
     "^": "a power is `**`",
     "−": "a minus is `-`",
     "×": "a product is `*`",
@@ -256,6 +284,8 @@ _LOOKALIKES = {
 def _number_hint(text: str) -> str | None:
     if text[:2] in ("0o", "0O"):
         return "octal numbers are not written; `0x` begins a hexadecimal number, `0b` a binary one"
+    if text in ("0x", "0X", "0b", "0B"):
+        return f"digits follow `{text}`, as in `{text}1`"
     if "__" in text or text.endswith("_"):
         return "a `_` stands between two digits"
     head = re.match(r"[0-9._]+", text)

@@ -4,31 +4,44 @@ from __future__ import annotations
 
 from typing import cast
 
-from graphdsl.source.diagnostic import ProgramError
+from graphdsl.source.diagnostic import Diagnostic, ProgramError
 from graphdsl.source.span import Source
 from graphdsl.syntax import ast
 from graphdsl.syntax.build_statements import Builder
 from graphdsl.syntax.explain import explain
-from graphdsl.syntax.lalr import Unexpected, tables
+from graphdsl.syntax.lalr import Machine, Unexpected, tables
 from graphdsl.syntax.lexer import Lexer
+from graphdsl.syntax.recover import skip_statement
+
+MOST_ERRORS = 20
 
 
 def parse(source: Source) -> ast.Module:
-    """The tree of a whole file."""
+    """The tree of a whole file. After a problem the next statement is read, so that all are found."""
     lexer = Lexer(tables().vocabulary, source)
-    body = _run("module", lexer)
-    return ast.Module(source, cast(list[ast.Stmt], body), lexer.comments)
+    machine = Machine(tables(), "module", Builder(source))
+    problems: list[Diagnostic] = []
+    while True:
+        try:
+            body = _run(machine, lexer)
+        except ProgramError as error:
+            problems += error.diagnostics
+            if len(problems) < MOST_ERRORS and skip_statement(machine, lexer, problems[-1]):
+                continue
+        else:
+            if not problems:
+                return ast.Module(source, cast(list[ast.Stmt], body), lexer.comments)
+        raise ProgramError(*problems) from None
 
 
 def parse_expression(source: Source, start: int, end: int) -> ast.Expr:
     """The expression that a range of a source holds: a gap of a string."""
     lexer = Lexer(tables().vocabulary, source, start, end)
-    return cast(ast.Expr, _run("expression", lexer))
+    return cast(ast.Expr, _run(Machine(tables(), "expression", Builder(source)), lexer))
 
 
-def _run(start: str, lexer: Lexer) -> object:
-    machine = tables()
+def _run(machine: Machine, lexer: Lexer) -> object:
     try:
-        return machine.run(start, lexer.tokens(), Builder(lexer.source))
+        return machine.run(lexer.tokens())
     except Unexpected as unexpected:
-        raise ProgramError(explain(machine, lexer, unexpected)) from None
+        raise ProgramError(explain(machine.tables, lexer, unexpected)) from None

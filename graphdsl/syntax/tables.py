@@ -67,9 +67,7 @@ def _state(row: Any, number: dict[int, int], rules: dict[Any, int], lookaheads: 
     for symbol, (action, argument) in row.items():
         if action.name != "Shift":
             reduces.setdefault(rules[argument], []).append(symbol)
-    sets = [
-        [rule, lookaheads.setdefault(tuple(sorted(on)), len(lookaheads))] for rule, on in sorted(reduces.items())
-    ]
+    sets = [[rule, lookaheads.setdefault(tuple(sorted(on)), len(lookaheads))] for rule, on in sorted(reduces.items())]
     return [shifts, sets]
 
 

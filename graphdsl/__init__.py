@@ -1,0 +1,20 @@
+"""GDL, a language for computation graphs: `graphdsl.load(path).run()`. See `graphdsl.api`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphdsl.api import load as load
+    from graphdsl.api import loads as loads
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # The command line imports this package and not the API: nothing is loaded here.
+    if name in ("load", "loads"):
+        from graphdsl import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'graphdsl' has no attribute '{name}'")
