@@ -107,10 +107,10 @@ class ExpressionBuilder:
         if id(expr) in self.largest:
             raise self._too_large(expr.span)
 
-    def tuple(self, start: int, end: int, *items: ast.Expr) -> ast.TupleLit:
+    def tuple_(self, start: int, end: int, *items: ast.Expr) -> ast.TupleLit:
         return ast.TupleLit(self.span(start, end), items)
 
-    def list(self, start: int, end: int, *items: ast.Expr | None) -> ast.ListLit:
+    def list_(self, start: int, end: int, *items: ast.Expr | None) -> ast.ListLit:
         return ast.ListLit(self.span(start, end), tuple(i for i in items if i is not None))
 
     # ---- operators --------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class ExpressionBuilder:
             raise self.error("E0110", "this is not a function, and cannot be called", func.span, hint)
         return ast.CallExpr(self.span(start, end), func, args)
 
-    def slice(
+    def slice_(
         self, start: int, end: int, first: ast.Expr | None, stop: ast.Expr | None, step: ast.Expr | None
     ) -> ast.Slice:
         return ast.Slice(self.span(start, end), first, stop, step)
@@ -232,7 +232,7 @@ class ExpressionBuilder:
 
     # ---- types ------------------------------------------------------------------------------
 
-    def type(self, start: int, end: int, name: Token, dims: tuple[int | ast.Name | None, ...] | None) -> ast.TypeExpr:
+    def type_(self, start: int, end: int, name: Token, dims: tuple[int | ast.Name | None, ...] | None) -> ast.TypeExpr:
         word = self.text[name.start : name.end]
         if word not in DTYPES:
             near = get_close_matches(word, [*DTYPES, *_OTHER_TYPES], 1, 0.6)

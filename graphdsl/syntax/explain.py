@@ -14,28 +14,10 @@ from graphdsl.syntax.lexer import CLOSERS, END, NEWLINE, Lexer, Token, unclosed
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 # These start a statement, and stand in no expression.
-STATEMENTS = frozenset(
-    {
-        "PARAM",
-        "INPUT",
-        "CONST",
-        "WHILE",
-        "FOR",
-        "BREAK",
-        "CONTINUE",
-        "RETURN",
-        "FN",
-        "USE",
-        "PRINT",
-        "ASSERT",
-        "SAVE",
-        "SEED",
-        "CHECKPOINT",
-        ":=",
-        "+=",
-        "-=",
-    }
-)
+STATEMENTS = {
+    "PARAM", "INPUT", "CONST", "WHILE", "FOR", "BREAK", "CONTINUE", "RETURN", "FN", "USE", "PRINT",
+    "ASSERT", "SAVE", "SEED", "CHECKPOINT", ":=", "+=", "-=",
+}  # fmt: skip
 _FOREIGN = {
     "elif": "write `else if`",
     "def": "a function is defined by `fn`",

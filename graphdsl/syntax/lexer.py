@@ -23,24 +23,9 @@ _BINARY = {"+", "-", "*", "/", "//", "%", "@", "**", "|", "&", "==", "!=", "<", 
 _GOES_ON = _BINARY | {"=", ":=", "+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "->", ","}
 # After these a `-` is binary.
 _OPERAND_ENDS = {
-    "NAME",
-    "INT",
-    "FLOAT",
-    "STRING",
-    ")",
-    "]",
-    "TRUE",
-    "FALSE",
-    "NONE",
-    "INF",
-    "NAN",
-    "PI",
-    "STEP",
-    "AS",
-    "DEFAULT",
-    "VJP",
-    "PROP",
-}
+    "NAME", "INT", "FLOAT", "STRING", ")", "]", "TRUE", "FALSE", "NONE", "INF", "NAN", "PI", "STEP",
+    "AS", "DEFAULT", "VJP", "PROP",
+}  # fmt: skip
 
 
 class Token:
