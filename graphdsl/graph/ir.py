@@ -1,6 +1,12 @@
 """What graph mode adds to the core: saved values for reverse walks, and fused kernels.
 
 A graph is a `Func` of the core whose `Derive` instructions have been replaced by the instructions that compute them.
+
+Saved values. A tape is memory that only grows. A `Push` writes one entry, whose form is a `Record`, and gives its place (an i64, never 0;
+0 stands for "no entry"). A `Read` reads fields of the entry at a place, as often as one likes. Places are ordinary values: a loop carries the
+place of its last entry and saves it in the next one, so a reverse loop goes from entry to entry. What a `Read` gives *is* the value
+that was pushed: a second derivative adds its cotangents to the same sum. For that a `Shadow` of a tape has room for
+one running sum for each field of each entry, all zero at first.
 """
 
 from __future__ import annotations
@@ -8,14 +14,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphdsl.core.ir import Block, Value
+from graphdsl.ops.types import Type
 from graphdsl.source.span import Span
+
+
+class Record:
+    """The form of one entry: the types of its fields, in order. Compared by identity."""
+
+    __slots__ = ("types",)
+
+    def __init__(self, types: list[Type] | None = None) -> None:
+        self.types: list[Type] = types if types is not None else []
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class NewTape:
-    """An empty growing stack of saved values. It is freed at the end of the block that makes it.
+    """An empty tape. It is freed at the end of the block that makes it.
 
-    `out` has the type i64 and stands for the stack; it may be an argument of a `Call`, nothing else.
+    `out` has the type i64 and stands for the tape; it may be an argument of a `Call`, nothing else.
     """
 
     span: Span
@@ -24,28 +40,72 @@ class NewTape:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Push:
-    """Saves `values` on top of the tape, the last one topmost."""
+    """Saves `values`, the fields of `record`, as a new entry; `at` is its place."""
 
     span: Span
     tape: Value
+    record: Record
+    values: tuple[Value, ...]
+    at: Value
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Read:
+    """`outs[i]` is field `fields[i]` of the entry at `at`. The entry never changes."""
+
+    span: Span
+    tape: Value
+    record: Record
+    at: Value
+    fields: tuple[int, ...]
+    outs: tuple[Value, ...]
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class NewShadow:
+    """Running sums for each float field of each entry that `tape` has or will get, all zero. Freed at the end of the block that makes it.
+
+    `tape` may be a shadow itself. `out` has the type i64; it may be an argument of a `Call`, nothing else.
+    """
+
+    span: Span
+    tape: Value
+    out: Value
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Take:
+    """`outs[i]` is the sum for field `fields[i]` of the entry at `at`: what was put there last, or zeros of the field's shape.
+    Depends on the `Put`s before it."""
+
+    span: Span
+    shadow: Value
+    record: Record
+    at: Value
+    fields: tuple[int, ...]
+    outs: tuple[Value, ...]
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Put:
+    """Writes sums for fields of the entry at `at`."""
+
+    span: Span
+    shadow: Value
+    record: Record
+    at: Value
+    fields: tuple[int, ...]
     values: tuple[Value, ...]
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Rewind:
-    """Sets the tape's reading position to its top. Reading takes nothing off."""
+class Result:
+    """The result of a derivative while others are still to be built: a new value, equal to `arg`, which hands on its whole cotangent.
+    There is none in a finished graph."""
 
     span: Span
-    tape: Value
-
-
-@dataclass(eq=False, repr=False, slots=True)
-class Pop:
-    """Reads what one `Push` saved (types and number are those of the push) and moves the reading position below it."""
-
-    span: Span
-    tape: Value
-    outs: tuple[Value, ...]
+    arg: Value
+    out: Value
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -58,4 +118,20 @@ class Fused:
     span: Span
     args: tuple[Value, ...]
     body: Block
+    outs: tuple[Value, ...]
+
+
+# ---- no longer made by anything: `Read` with a place took their part. They go as soon as native/ has gone over.
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Rewind:
+    span: Span
+    tape: Value
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Pop:
+    span: Span
+    tape: Value
     outs: tuple[Value, ...]
