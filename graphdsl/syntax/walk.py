@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
-from functools import cache
 
 from graphdsl.syntax.ast import Node
 
+_PLAIN = {"span", "op_span", "op", "id", "kind", "dtype", "spec", "module", "is_path", "is_prop"}
+_PARTS: dict[type[Node], tuple[str, ...]] = {}
 
-@cache
+
 def _parts(kind: type[Node]) -> tuple[str, ...]:
     """The fields of a node class that may hold nodes."""
-    plain = {"span", "op_span", "op", "id", "kind", "dtype", "spec", "module", "is_path", "is_prop"}
-    return tuple(f.name for f in fields(kind) if f.name not in plain)
+    parts = _PARTS.get(kind)
+    if parts is None:
+        parts = _PARTS[kind] = tuple(f.name for f in fields(kind) if f.name not in _PLAIN)
+    return parts
 
 
 def children(node: Node) -> Iterator[Node]:

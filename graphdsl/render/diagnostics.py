@@ -1,0 +1,176 @@
+"""A diagnostic as text for people: code and sentence, the lines with the range underlined, hint, and the way there.
+
+Excerpts are cut to the width, wide characters and tabs take the columns they take, and nothing that a
+terminal would obey is written. The same as one JSON object stands in `render.json`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from graphdsl.render.paint import Paint
+from graphdsl.source.diagnostic import Diagnostic, Label
+from graphdsl.source.span import Source, Span
+
+TAB = 4
+LONGEST_TRAIL = 8
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A range of one line to underline: columns from 0, `sign` repeated under it, then `text`."""
+
+    line: int
+    start: int
+    end: int
+    sign: str
+    text: str
+    style: str
+
+
+def render(diagnostic: Diagnostic, width: int = 100, paint: Paint | None = None) -> str:
+    """The whole text, without a newline at its end."""
+    paint = paint or Paint(False)
+    style = diagnostic.severity
+    lines = [
+        paint(f"{diagnostic.severity}[{diagnostic.code}]", style) + paint(f": {_visible(diagnostic.message)}", "strong")
+    ]
+    groups = _by_source(diagnostic)
+    gutter = max(len(str(mark.line)) for marks in groups.values() for mark in marks) + 2
+    bar = f"{' ' * gutter}{paint('|', 'frame')}"
+    for source, marks in groups.items():
+        first = source is diagnostic.span.source
+        line, column = source.place(diagnostic.span.start) if first else (marks[0].line, marks[0].start + 1)
+        arrow = paint("-->" if first else ":::", "frame")
+        lines += [
+            *([] if first else [bar]),
+            f"{' ' * (gutter - 1)}{arrow} {_visible(source.name)}:{line}:{column}",
+            bar,
+        ]
+        lines += _excerpt(source, marks, gutter, width, paint)
+    notes = [("hint", diagnostic.hint)] if diagnostic.hint else []
+    notes += [("note", text) for text in _trail(diagnostic)]
+    lines += [bar] if notes else []
+    for head, text in notes:
+        body = _visible(text).replace("\n", "\n" + " " * (gutter + 8))
+        lines.append(f"{' ' * gutter}{paint('=', 'frame')} {paint(head + ':', 'strong')} {body}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def render_all(diagnostics: Iterable[Diagnostic], width: int = 100, paint: Paint | None = None) -> str:
+    """Several diagnostics with a blank line between them."""
+    return "\n\n".join(render(d, width, paint) for d in diagnostics)
+
+
+def _by_source(diagnostic: Diagnostic) -> dict[Source, list[Mark]]:
+    """What to underline in which source, the place of the problem itself first among the sources.
+
+    A label on the very range of the problem gives the text beside its underline.
+    """
+    span = diagnostic.span
+    beside = [label for label in diagnostic.labels if label.span == span]
+    groups: dict[Source, list[Mark]] = {span.source: []}
+    groups[span.source] += _marks(span, "^", ", ".join(label.text for label in beside), diagnostic.severity)
+    for label in diagnostic.labels:
+        if label not in beside:
+            groups.setdefault(label.span.source, []).extend(_marks(label.span, "-", label.text, "label"))
+    for marks in groups.values():
+        marks.sort(key=lambda mark: (mark.line, mark.sign != "^"))
+    return groups
+
+
+def _marks(span: Span, sign: str, text: str, style: str) -> list[Mark]:
+    """The marks for a range: one, or for a range of several lines one on its first and one on its last."""
+    source = span.source
+    line, column = source.place(span.start)
+    last, end = source.place(span.end)
+    if last == line:
+        return [Mark(line, column - 1, max(end - 1, column), sign, text, style)]
+    first_end = len(source.line_text(line))
+    marks = [Mark(line, column - 1, max(first_end, column), sign, "from here …", style)]
+    body = source.line_text(last)[: end - 1]
+    indent = len(body) - len(body.lstrip())
+    if body.strip():
+        marks.append(Mark(last, indent, end - 1, sign, f"… to here{': ' * bool(text)}{text}", style))
+    else:
+        marks[0] = Mark(line, column - 1, max(first_end, column), sign, text, style)
+    return marks
+
+
+def _excerpt(source: Source, marks: list[Mark], gutter: int, width: int, paint: Paint) -> list[str]:
+    """The lines that are marked, each with its marks under it."""
+    lines = []
+    for number in dict.fromkeys(mark.line for mark in marks):
+        here = [mark for mark in marks if mark.line == number]
+        text = source.line_text(number)
+        room = max(width - gutter - 2, 20)
+        start, stop = _window(text, here[0], room)
+        shown = ("…" if start else "") + _plain(text[start:stop]) + ("…" if stop < len(text) else "")
+        lines.append(f"{paint(f'{number:>{gutter - 1}} |', 'frame')} {shown}")
+        for mark in here:
+            before = columns(text[start : max(mark.start, start)]) + bool(start)
+            under = max(columns(text[max(mark.start, start) : min(mark.end, stop)]), 1)
+            note = f" {_visible(mark.text)}" if mark.text else ""
+            underline = paint(mark.sign * min(under, room) + note, mark.style)
+            lines.append(f"{' ' * gutter}{paint('|', 'frame')} {' ' * min(before, room)}{underline}")
+    return lines
+
+
+def _window(text: str, mark: Mark, room: int) -> tuple[int, int]:
+    """The part of a long line to show: as much as there is room for, with the mark in it."""
+    if columns(text) <= room:
+        return 0, len(text)
+    room -= 2  # for the signs that something was cut
+    start = mark.start
+    lead = max((room - columns(text[mark.start : mark.end][:room])) // 2, 0)
+    while start > 0 and lead > 0:
+        start -= 1
+        lead -= columns(text[start])
+    stop = start
+    while stop < len(text) and room > 0:
+        room -= columns(text[stop])
+        stop += 1
+    while start > 0 and room > 0:
+        start -= 1
+        room -= columns(text[start])
+    return start, stop
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii() and "\t" not in text:
+        return len(text)
+    return sum(_column(char) for char in text)
+
+
+def _column(char: str) -> int:
+    if char == "\t":
+        return TAB
+    if unicodedata.east_asian_width(char) in "WF":
+        return 2
+    return 0 if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me") else 1
+
+
+def _plain(text: str) -> str:
+    """Source text as it is shown: tabs as blanks, control characters as `�`."""
+    return "".join(" " * TAB if c == "\t" else c if c.isprintable() or _column(c) == 0 else "\ufffd" for c in text)
+
+
+def _visible(text: str) -> str:
+    """A message without characters that a terminal would obey."""
+    return "".join(c if c.isprintable() or c == "\n" or _column(c) == 0 else "\ufffd" for c in text)
+
+
+def _trail(diagnostic: Diagnostic) -> list[str]:
+    """The calls and trips that led to the place, outermost first; of a long way its two ends."""
+    trail = [_place(label) for label in diagnostic.trail]
+    if len(trail) > LONGEST_TRAIL:
+        half = LONGEST_TRAIL // 2
+        trail[half:-half] = [f"… {len(trail) - 2 * half} more …"]
+    return trail
+
+
+def _place(label: Label) -> str:
+    return f"{label.text}, at {label.span.source.name}:{label.span.line}"
