@@ -2,11 +2,11 @@
 
 A graph is a `Func` of the core whose `Derive` instructions have been replaced by the instructions that compute them.
 
-Saved values. A tape is memory that only grows. A `Push` writes one entry, whose form is a `Record`, and gives its place (an i64, never 0;
-0 stands for "no entry"). A `Read` reads fields of the entry at a place, as often as one likes. Places are ordinary values: a loop carries the
-place of its last entry and saves it in the next one, so a reverse loop goes from entry to entry. What a `Read` gives *is* the value
-that was pushed: a second derivative adds its cotangents to the same sum. For that a `Shadow` of a tape has room for
-one running sum for each field of each entry, all zero at first.
+Saved values. A tape is memory that only grows. A `Push` writes one entry, whose form is a `Record`, and gives its
+place (an i64, never 0; 0 stands for "no entry"). A `Read` reads fields of the entry at a place, as often as one likes.
+Places are ordinary values: a loop carries the place of its last entry and saves it in the next one, so a reverse loop
+goes from entry to entry. What a `Read` gives *is* the value that was pushed: a second derivative adds its cotangents
+to the same sum. For that a shadow of a tape has room for a running sum for each field of each entry, zero at first.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class NewTape:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Push:
-    """Saves `values`, the fields of `record`, as a new entry; `at` is its place."""
+    """Saves `values`, the fields of `record`, as a new entry; `out` is its place."""
 
     span: Span
     tape: Value
     record: Record
     values: tuple[Value, ...]
-    at: Value
+    out: Value
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -63,9 +63,10 @@ class Read:
 
 @dataclass(eq=False, repr=False, slots=True)
 class NewShadow:
-    """Running sums for each float field of each entry that `tape` has or will get, all zero. Freed at the end of the block that makes it.
+    """Running sums for each float field of each entry that `tape` has or will get, all zero.
 
-    `tape` may be a shadow itself. `out` has the type i64; it may be an argument of a `Call`, nothing else.
+    Freed at the end of the block that makes it. `tape` may be a shadow itself.
+    `out` has the type i64; it may be an argument of a `Call`, nothing else.
     """
 
     span: Span
@@ -75,8 +76,8 @@ class NewShadow:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Take:
-    """`outs[i]` is the sum for field `fields[i]` of the entry at `at`: what was put there last, or zeros of the field's shape.
-    Depends on the `Put`s before it."""
+    """`outs[i]` is the sum for field `fields[i]` of the entry at `at`: what was put there last, or zeros of the field's
+    shape. Depends on the `Put`s before it."""
 
     span: Span
     shadow: Value
@@ -100,8 +101,8 @@ class Put:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Result:
-    """The result of a derivative while others are still to be built: a new value, equal to `arg`, which hands on its whole cotangent.
-    There is none in a finished graph."""
+    """The result of a derivative while others are still to be built: a new value, equal to `arg`, which hands on its
+    whole cotangent. There is none in a finished graph."""
 
     span: Span
     arg: Value

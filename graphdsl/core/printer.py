@@ -1,0 +1,136 @@
+"""A program or a graph as text: one line an instruction, with the names of the source and the lines it came from.
+
+    %3 y = mul(w, %2) : f64                      # 4
+    %9 h, %10 n = for %8 trips (%5, %6) {        # 7
+
+Values are numbered in order; one that has a name in the source shows it beside its number where several share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+from graphdsl.core.ir import Apply, Block, Call, Const, Func, Item, Program, Value
+from graphdsl.core.steps import Steps, run
+from graphdsl.core.structure import form, regions, results
+
+_COLUMN = 72  # where the line numbers stand
+
+
+def show_program(program: Program) -> str:
+    """The functions a program uses, then its main."""
+    return "\n\n".join(show_func(f) for f in [*functions(program.main), program.main])
+
+
+def functions(main: Func) -> list[Func]:
+    """The functions that `main` calls, directly or not, each once, in order of first call; without `main`."""
+    found: dict[Func, None] = {}
+    todo = [main]
+    while todo:
+        calls = [i.func for i in _instrs(todo.pop().body) if isinstance(i, Call)]
+        fresh = [f for f in dict.fromkeys(calls) if f not in found and f is not main]
+        found.update(dict.fromkeys(fresh))
+        todo.extend(reversed(fresh))
+    return list(found)
+
+
+def show_func(func: Func) -> str:
+    """One function."""
+    printer = _Printer()
+    lines = [f"fn {func.name}({', '.join(printer.typed(p) for p in func.body.params)}) {{"]
+    run(printer.block(func.body, lines, 1))
+    lines.append("}")
+    return "\n".join(lines)
+
+
+def show_block(block: Block) -> str:
+    """A block alone."""
+    printer = _Printer()
+    lines = [f"({', '.join(printer.typed(p) for p in block.params)}) {{"]
+    run(printer.block(block, lines, 1))
+    return "\n".join([*lines, "}"])
+
+
+def _instrs(block: Block) -> Iterator[Any]:
+    todo = [block]
+    while todo:
+        for instr in todo.pop().body:
+            yield instr
+            todo.extend(regions(instr))
+
+
+class _Printer:
+    """The numbers given so far."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Value, int] = {}
+        self.objects: dict[Any, int] = {}
+
+    def name(self, value: Value) -> str:
+        number = self.numbers.setdefault(value, len(self.numbers))
+        return f"%{number}.{value.name}" if value.name else f"%{number}"
+
+    def typed(self, value: Value) -> str:
+        weak = "weak " if value.type.weak else ""
+        marks = ("*" if value.tracked else "") + ("!" if value.leaf else "")
+        return f"{self.name(value)}{marks}: {weak}{value.type}"
+
+    def names(self, values: Any) -> str:
+        return ", ".join(self.name(v) for v in values)
+
+    def block(self, block: Block, lines: list[str], depth: int) -> Steps[None]:
+        for instr in block.body:
+            inner = regions(instr)
+            made = ", ".join(self.typed(v) for v in results(instr))
+            text = "  " * depth + (f"{made} = " if made else "") + self.instr(instr) + (" {" if inner else "")
+            lines.append(f"{text:<{_COLUMN}}  # {instr.span.line}")
+            for i, region in enumerate(inner):
+                if i or region.params:
+                    lines.append(
+                        "  " * depth + ("} " if i else "  ") + f"({', '.join(map(self.typed, region.params))}) {{"
+                    )
+                yield self.block(region, lines, depth + 1)
+            if inner:
+                lines.append("  " * depth + "}")
+        if block.yields:
+            lines.append("  " * depth + f"yield {self.names(block.yields)}")
+
+    def instr(self, instr: Any) -> str:
+        match instr:
+            case Apply(op=op, args=args, attrs=attrs, fails=fails):
+                known = "".join(f"; {k}={self.part(v)}" for k, v in attrs.items())
+                return f"{op.name}({self.names(args)}{known}){' !' if fails else ''}"
+            case Const(value=value):
+                return f"{value!r}"
+            case Call(func=func, args=args):
+                return f"call {func.name}({self.names(args)})"
+            case _:
+                return self.any(instr)
+
+    def any(self, instr: Any) -> str:
+        """An instruction without a form of its own: its class and fields."""
+        shape = form(type(instr))
+        hidden = {"span", *shape.made, *shape.regions}
+        shown = [self.part(getattr(instr, f.name)) for f in fields(instr) if f.name not in hidden]
+        return f"{type(instr).__name__.lower()} {' '.join(s for s in shown if s)}".rstrip()
+
+    def part(self, part: Any) -> str:
+        match part:
+            case Value():
+                return self.name(part)
+            case Item(value=value, name=name):
+                return f"{name}={self.name(value)}"
+            case tuple():
+                return f"({', '.join(self.part(p) for p in part)})"
+            case None:
+                return ""
+            case str() | int() | float():
+                return repr(part)
+            case _ if hasattr(part, "message"):  # the kind of a fault
+                return str(part.code)
+            case _ if type(part).__name__ == "Record":
+                return f"record{self.objects.setdefault(part, len(self.objects))}"
+            case _:
+                return str(getattr(part, "name", part))
