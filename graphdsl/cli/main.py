@@ -1,0 +1,129 @@
+"""The entry point: finds the command, and turns whatever happens into words and an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from graphdsl import __version__
+from graphdsl.cli import status
+
+# In the order in which `--help` lists them. Each is `command` in the module of its name.
+COMMANDS = {
+    "run": "run a program, print what it prints",
+    "grad": "run it, then print derivatives of one value",
+    "compare": "run it in both modes: agreement, timing, memory",
+    "check": "parse and check only; every problem, not just the first",
+    "ir": "the graph after each pass, and the machine code",
+    "ops": "what each built-in does, with its derivative",
+}
+
+
+class Commands(click.Group):
+    """The commands, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"graphdsl.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, 1, 0.5)
+            if os.path.exists(args[0]):
+                hint = f" To run a program: graphdsl run {args[0]}"
+            else:
+                hint = f" Did you mean `{near[0]}`?" if near else " `graphdsl --help` lists the commands."
+            raise click.UsageError(f"There is no command `{args[0]}`.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="graphdsl")
+def group() -> None:
+    """GDL: one program for a computation over tensors, run eagerly or compiled, with the same bits.
+
+    \b
+    Try:  graphdsl run -e 'param w = 2.0; print grad(w ** 2, w)'
+    """
+
+
+def main(args: list[str] | None = None) -> NoReturn:
+    """Run the command line, and exit."""
+    arguments = sys.argv[1:] if args is None else args
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        code = run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = status.DONE
+        # what is left in the buffer would be written at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def run(arguments: list[str]) -> int:
+    """The exit status of one command line."""
+    try:
+        code = group.main(arguments, prog_name="graphdsl", standalone_mode=False)
+        return code if isinstance(code, int) else status.DONE
+    except click.ClickException as error:
+        return _usage(error, "--json" in arguments)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return status.INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return _fault(error, "--json" in arguments)
+
+
+def _usage(error: click.ClickException, as_json: bool) -> int:
+    """The command line is wrong."""
+    if as_json:
+        from graphdsl.render.json import object_text
+
+        click.echo(object_text(event="error", code="usage", message=error.format_message()), err=True)
+    else:
+        error.show()
+    return status.WRONG_USAGE
+
+
+def _fault(error: Exception, as_json: bool) -> int:
+    """Something in graphdsl itself failed: said loudly, and otherwise than an error of the program."""
+    import traceback
+
+    if os.environ.get("GRAPHDSL_TRACEBACK"):
+        traceback.print_exception(error)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(os.path.dirname(frame.filename))}/{os.path.basename(frame.filename)}:{frame.lineno}"
+    what = f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
+    message = f"graphdsl itself failed, at {place}: {what}"
+    hint = (
+        "this is a fault of graphdsl, not of your program: please report it with the program and "
+        f"this line, at https://github.com/graphdsl/graphdsl/issues (graphdsl {__version__}; "
+        "GRAPHDSL_TRACEBACK=1 shows where)"
+    )
+    if as_json:
+        from graphdsl.render.json import object_text
+
+        click.echo(object_text(event="error", code="internal", message=message, hint=hint), err=True)
+    else:
+        click.echo(f"{message}\n{hint}", err=True)
+    return status.FAULT

@@ -1,0 +1,111 @@
+"""Options that several commands share, and the program that a command line names."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from graphdsl.cli import status
+from graphdsl.cli.output import Output
+from graphdsl.source.diagnostic import ProgramError
+from graphdsl.source.files import read_source, source_of
+from graphdsl.source.span import Source
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def output_options(command: F) -> F:
+    """`--json` and `--color`; the command gets `output`, and what it raises about the program becomes status 1."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object a line.")
+    @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to colour.")
+    @functools.wraps(command)
+    def wrapped(as_json: bool, color: str, **given: Any) -> int:
+        output = Output(as_json, color)
+        try:
+            code = command(output=output, **given)
+            return code if isinstance(code, int) else status.DONE
+        except ProgramError as error:
+            output.diagnostics(error.diagnostics)
+            return status.WRONG_PROGRAM
+
+    return wrapped  # type: ignore[return-value]
+
+
+def program_options(command: F) -> F:
+    """`FILE`, `-`, `-e CODE` or piped input; the command gets `source`."""
+
+    @click.argument("file", required=False)
+    @click.option("-e", "code", metavar="CODE", help="A program on the command line, in place of FILE.")
+    @functools.wraps(command)
+    def wrapped(file: str | None, code: str | None, **given: Any) -> Any:
+        return command(source=find_source(file, code), **given)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def input_options(command: F) -> F:
+    """`--feed`, `--set` and `--seed`; the command gets `given`: values by name, and `seed`."""
+
+    @click.option("--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="x=3, x=[1,2], x=@x.npy, x=@d.csv:price")
+    @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="A param's first value.")
+    @click.option("--seed", type=int, default=0, show_default=True, help="The first seed of the random numbers.")
+    @functools.wraps(command)
+    def wrapped(feeds: tuple[str, ...], sets: tuple[str, ...], **given: Any) -> Any:
+        return command(feeds=pairs("--feed", feeds), sets=pairs("--set", sets), **given)
+
+    return wrapped  # type: ignore[return-value]
+
+
+mode_option = click.option(
+    "--mode", type=click.Choice(["eager", "graph"]), default="eager", show_default=True, help="How to run."
+)
+
+
+def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
+    """`NAME=VALUE` taken apart."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name or not value.strip():
+            raise click.BadParameter(f"`{text}` is not NAME=VALUE.", param_hint=option)
+        if name in found:
+            raise click.BadParameter(f"`{name}` is given twice.", param_hint=option)
+        found[name] = value.strip()
+    return found
+
+
+def names(option: str, given: str | None) -> tuple[str, ...] | None:
+    """`a,b` taken apart."""
+    if given is None:
+        return None
+    found = tuple(name.strip() for name in given.split(",") if name.strip())
+    if not found:
+        raise click.BadParameter("names are expected, as in `w,b`.", param_hint=option)
+    return found
+
+
+def find_source(file: str | None, code: str | None) -> Source:
+    """The program that a command line means."""
+    if file is not None and code is not None:
+        raise click.UsageError("Either FILE or -e CODE, not both.")
+    if code is not None:
+        return source_of("<code>", code.encode("utf-8", "surrogateescape"))
+    if file is None and sys.stdin.isatty():
+        raise click.UsageError("No program: give a FILE, `-e CODE`, or pipe one in.")
+    if file in (None, "-"):
+        return source_of("<stdin>", sys.stdin.buffer.read())
+    return open_source(str(file))
+
+
+def open_source(file: str) -> Source:
+    """The program in a file; one that cannot be read is a wrong command line."""
+    try:
+        return read_source(file)
+    except OSError as error:
+        raise click.UsageError(f"Cannot read `{file}`: {error.strerror or error}.") from None

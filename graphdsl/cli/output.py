@@ -1,0 +1,96 @@
+"""Where a command's words go: the program's output to stdout, what is said about it to stderr; text or JSON lines."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+from graphdsl.render import json
+from graphdsl.source.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from graphdsl.render.paint import Paint
+    from graphdsl.runtime.events import Shown
+
+
+class Output:
+    """The two streams of one command. `color` is auto, always or never."""
+
+    def __init__(self, as_json: bool, color: str) -> None:
+        self.as_json = as_json
+        self.color = color
+
+    def paint(self, stream: TextIO) -> Paint:
+        """The colours for a stream."""
+        from graphdsl.render.paint import Paint
+
+        if self.color == "auto":
+            plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+            return Paint(stream.isatty() and not plain)
+        return Paint(self.color == "always")
+
+    def diagnostics(self, found: Iterable[Diagnostic]) -> None:
+        """Errors and warnings, in order."""
+        sys.stdout.flush()
+        for diagnostic in found:
+            if self.as_json:
+                sys.stderr.write(json.problem(diagnostic) + "\n")
+            else:
+                from graphdsl.render.diagnostics import render
+
+                width = shutil.get_terminal_size((100, 24)).columns
+                sys.stderr.write(render(diagnostic, width, self.paint(sys.stderr)) + "\n\n")
+        sys.stderr.flush()
+
+    def event(self, event: str, **fields: Any) -> None:
+        """An event on stdout, with --json."""
+        sys.stdout.write(json.object_text(event=event, **fields) + "\n")
+
+    def line(self, text: str = "") -> None:
+        """A line on stdout."""
+        sys.stdout.write(text + "\n")
+
+    def note(self, text: str) -> None:
+        """A line on stderr, without --json."""
+        if not self.as_json:
+            sys.stdout.flush()
+            sys.stderr.write(text + "\n")
+
+    def sink(self) -> TextSink | JsonSink:
+        """What takes the prints of a running program."""
+        return JsonSink() if self.as_json else TextSink()
+
+
+class TextSink:
+    """Prints as text: `y = 15.0`, one line an item."""
+
+    def __init__(self) -> None:
+        self.write = sys.stdout.write
+
+    def values(self, line: int, items: Sequence[Shown]) -> None:
+        from graphdsl.runtime.format import text
+
+        for item in items:
+            self.write(f"{item.name} = {text(item.value, item.dtype)}\n")
+
+    def text(self, line: int, text: str) -> None:
+        self.write(text + "\n")
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+
+class JsonSink:
+    """Prints as JSON lines."""
+
+    def values(self, line: int, items: Sequence[Shown]) -> None:
+        sys.stdout.write(json.printed(line, items) + "\n")
+
+    def text(self, line: int, text: str) -> None:
+        sys.stdout.write(json.printed_text(line, text) + "\n")
+
+    def flush(self) -> None:
+        sys.stdout.flush()
