@@ -111,14 +111,14 @@ def _fault(error: Exception, as_json: bool) -> int:
 
     if os.environ.get("GRAPHDSL_TRACEBACK"):
         traceback.print_exception(error)
-    frame = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = next((f for f in reversed(frames) if "graphdsl" in f.filename), frames[-1])
     place = f"{os.path.basename(os.path.dirname(frame.filename))}/{os.path.basename(frame.filename)}:{frame.lineno}"
     what = f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
     message = f"graphdsl itself failed, at {place}: {what}"
     hint = (
-        "this is a fault of graphdsl, not of your program: please report it with the program and "
-        f"this line, at https://github.com/graphdsl/graphdsl/issues (graphdsl {__version__}; "
-        "GRAPHDSL_TRACEBACK=1 shows where)"
+        "this is a fault of graphdsl, not of your program: please report it, with the program and the line above, "
+        f"as the README says (graphdsl {__version__}; with GRAPHDSL_TRACEBACK=1 set, all of the way there is shown)"
     )
     if as_json:
         from graphdsl.render.json import object_text
