@@ -145,7 +145,7 @@ def define_loops(module: ir.Module, target: Target) -> None:
 
 
 def _define_run(module: ir.Module, target: Target) -> ir.Function:
-    copy = _define_copy(module, target)
+    copy = copy_function(module, target)
     made = function(module, target, "gdl.run", RUN)
     b = ir.IRBuilder(made.append_basic_block())
     operands, n, steps, info, record = made.args
@@ -197,8 +197,10 @@ def _whole_vectors(
     return b.select(b.icmp_signed("==", b.load(gap, typ=I64), int64(0)), whole, int64(0))
 
 
-def _define_copy(module: ir.Module, target: Target) -> ir.Function:
-    """`copy(to, to_step, from, from_step, n, padded, size)`: `n` elements, then the last one again up to `padded`."""
+def copy_function(module: ir.Module, target: Target) -> ir.Function:
+    """`gdl.copy(to, to_step, from, from_step, n, padded, size)`: `n` elements, then the last one again up to `padded`."""
+    if "gdl.copy" in module.globals:
+        return module.globals["gdl.copy"]
     type = ir.FunctionType(VOID, [POINTER, I64, POINTER, I64, I64, I64, I64])
     made = function(module, target, "gdl.copy", type, private=True)
     made.attributes.add("noinline")

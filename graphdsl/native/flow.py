@@ -35,6 +35,7 @@ def slot(b: ir.IRBuilder, type: Any, count: int = 1, align: int | None = None) -
         made = b.alloca(type, size=int64(count) if count > 1 else None)
         if align is not None:
             made.align = align
+        made.type = POINTER  # llvmlite would insist on its element type
         return made
 
 

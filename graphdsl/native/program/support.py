@@ -1,20 +1,20 @@
 """Functions that all compiled programs share: buffers with reference counts, and tapes.
 
 They are an object of their own, built once for a CPU and cached, so that no program compiles them again.
-A tape is nine words in its maker's frame: chunk, top and end of what is written, chunk, position and begin of what is
-read, and chunk, top and end of a second stack that holds the buffers which the saved values refer to. A
-chunk is a buffer that begins with the chunk before it and the top that was reached there.
+A stack is three words in its maker's frame: the chunk that is written, its top and its end. A chunk is a buffer that begins with the chunk
+before it and the top that was reached there. A tape is a stack of entries and one of the buffers that
+these refer to; a shadow is a stack of nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
 
-from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64
+from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop
 from graphdsl.native.program.words import FREE_LISTS, HEADER_BYTES, PADDING, Header, Word
 from graphdsl.native.scalar import I1, intrinsic
 from graphdsl.native.target import Target, function
@@ -23,14 +23,20 @@ SIGNATURES = {
     "gdl.new": ir.FunctionType(POINTER, [POINTER, I64]),
     "gdl.release": ir.FunctionType(VOID, [POINTER, POINTER]),
     "gdl.tape.grow": ir.FunctionType(POINTER, [POINTER, POINTER, POINTER, I64]),
-    "gdl.tape.back": ir.FunctionType(POINTER, [POINTER]),
     "gdl.tape.keep": ir.FunctionType(I32, [POINTER, POINTER, POINTER]),
     "gdl.tape.free": ir.FunctionType(VOID, [POINTER, POINTER]),
+    "gdl.shadow.find": ir.FunctionType(POINTER, [POINTER, I64]),
+    "gdl.shadow.entry": ir.FunctionType(POINTER, [POINTER, POINTER, I64, I64, I64]),
+    "gdl.shadow.free": ir.FunctionType(VOID, [POINTER, POINTER]),
+    "gdl.zero": ir.FunctionType(VOID, [POINTER, I64]),
 }
 
 # Words of a tape.
-CHUNK, TOP, END, READ_CHUNK, READ, BEGIN, KEPT = 0, 1, 2, 3, 4, 5, 6
-TAPE_WORDS = 9
+CHUNK, TOP, END, KEPT = 0, 1, 2, 3
+TAPE_WORDS, SHADOW_WORDS = 6, 3
+# Words of a shadow's node; then its owners, then the rest of its sums.
+_NEXT, _SHADOW, _ENTRY, _OWNERS, _BYTES = 0, 1, 2, 3, 4
+NODE_HEAD = 5
 CHUNK_HEAD = 16  # bytes of a chunk before its records
 _FIRST_CHUNK, _LARGEST_CHUNK = 1 << 12, 1 << 20
 _TOO_MANY = 1 << 47  # bytes that no machine has
@@ -45,9 +51,12 @@ def module(target: Target) -> ir.Module:
     _new(functions["gdl.new"], target)
     _release(functions["gdl.release"])
     _grow(functions["gdl.tape.grow"], functions["gdl.new"])
-    _back(functions["gdl.tape.back"])
     _keep(functions["gdl.tape.keep"], functions["gdl.tape.grow"])
     _free(functions["gdl.tape.free"], functions["gdl.release"])
+    _find(functions["gdl.shadow.find"])
+    _entry(functions["gdl.shadow.entry"], functions)
+    _free_shadow(functions["gdl.shadow.free"], functions["gdl.release"])
+    _zero(functions["gdl.zero"])
     return made
 
 
@@ -169,17 +178,6 @@ def _select_size(b: ir.IRBuilder, chunk: ir.Value) -> ir.Value:
     return size
 
 
-def _back(made: ir.Function) -> None:
-    """Reading goes on in the chunk before: where its last record ends."""
-    b = _begin(made)
-    (tape,) = made.args
-    data = at(b, field(b, tape, READ_CHUNK, POINTER), HEADER_BYTES)
-    before = field(b, data, 0, POINTER)
-    put(b, before, tape, READ_CHUNK)
-    put(b, at(b, before, HEADER_BYTES + CHUNK_HEAD), tape, BEGIN)
-    b.ret(field(b, data, 1, POINTER))
-
-
 def _keep(made: ir.Function, grow: ir.Function) -> None:
     """The tape holds one more reference to a buffer; not 0: no memory."""
     b = _begin(made)
@@ -213,6 +211,104 @@ def _free(made: ir.Function, release: ir.Function) -> None:
     b.ret_void()
 
 
+# ---- shadows ----------------------------------------------------------------------------------------
+
+
+def _find(made: ir.Function) -> None:
+    """The node of a shadow in an entry's list, or null."""
+    b = _begin(made)
+    shadow, entry = made.args
+    first = b.load(b.inttoptr(entry, POINTER), typ=POINTER)
+    before = b.block
+    head, look, on, done = (b.append_basic_block(name) for name in ("head", "look", "on", "done"))
+    b.branch(head)
+    b.position_at_end(head)
+    node = b.phi(POINTER)
+    node.add_incoming(first, before)
+    b.cbranch(b.icmp_unsigned("==", node, _NULL), done, look)
+    b.position_at_end(look)
+    b.cbranch(b.icmp_unsigned("==", field(b, node, _SHADOW, POINTER), shadow), done, on)
+    b.position_at_end(on)
+    node.add_incoming(field(b, node, _NEXT, POINTER), on)
+    b.branch(head)
+    b.position_at_end(done)
+    b.ret(node)
+
+
+def _entry(made: ir.Function, functions: dict[str, ir.Function]) -> None:
+    """The node of a shadow in an entry's list, made of zeros if there is none; null: no memory."""
+    b = _begin(made)
+    context, shadow, entry, bytes, owners = made.args
+    known = b.call(functions["gdl.shadow.find"], [shadow, entry])
+    with b.if_then(b.icmp_unsigned("!=", known, _NULL)):
+        b.ret(known)
+    top = field(b, shadow, TOP, POINTER)
+    room = b.sub(b.ptrtoint(field(b, shadow, END, POINTER), I64), b.ptrtoint(top, I64))
+    first = b.block
+    with b.if_then(b.icmp_signed("<", room, bytes), likely=False):
+        grown = b.call(functions["gdl.tape.grow"], [context, shadow, top, bytes])
+        with b.if_then(b.icmp_unsigned("==", grown, _NULL), likely=False):
+            b.ret(_NULL)
+        second = b.block
+    node = b.phi(POINTER)
+    node.add_incoming(top, first)
+    node.add_incoming(grown, second)
+    put(b, at(b, node, bytes), shadow, TOP)
+    b.call(functions["gdl.zero"], [node, bytes])
+    place = b.inttoptr(entry, POINTER)
+    for word, value in ((_NEXT, b.load(place, typ=POINTER)), (_SHADOW, shadow), (_ENTRY, entry)):
+        put(b, value, node, word)
+    put(b, owners, node, _OWNERS)
+    put(b, bytes, node, _BYTES)
+    b.store(node, place)
+    b.ret(node)
+
+
+def _free_shadow(made: ir.Function, release: ir.Function) -> None:
+    """Gives back the chunks and what the sums refer to, and takes the nodes out of their entries' lists."""
+    b = _begin(made)
+    context, shadow = made.args
+    with _chunks(b, shadow, context, release) as (chunk, top):
+        first = at(b, chunk, HEADER_BYTES + CHUNK_HEAD)
+        with _places(b, first, top, lambda node: field(b, node, _BYTES)) as node:
+            owners = at(b, node, NODE_HEAD, I64)
+            with _places(b, owners, at(b, owners, field(b, node, _OWNERS), I64)) as place:
+                owner = b.load(place, typ=POINTER)
+                with b.if_then(b.icmp_unsigned("!=", owner, _NULL)):
+                    b.call(release, [context, owner])
+            _unlink(b, node)
+    b.ret_void()
+
+
+def _unlink(b: ir.IRBuilder, node: ir.Value) -> None:
+    before = b.block
+    entry = field(b, node, _ENTRY, POINTER)
+    head, on, found = (b.append_basic_block(name) for name in ("links", "link", "linked"))
+    b.branch(head)
+    b.position_at_end(head)
+    link = b.phi(POINTER)  # the first word of an entry and of a node is where the list goes on
+    link.add_incoming(entry, before)
+    following = b.load(link, typ=POINTER)
+    b.cbranch(b.icmp_unsigned("==", following, node), found, on)
+    b.position_at_end(on)
+    link.add_incoming(following, on)
+    b.branch(head)
+    b.position_at_end(found)
+    b.store(field(b, node, _NEXT, POINTER), link)
+
+
+def _zero(made: ir.Function) -> None:
+    """Zeros in so many bytes, rounded up to whole words."""
+    b = _begin(made)
+    place, bytes = made.args
+    with loop(b, b.udiv(b.add(bytes, int64(7)), int64(8))) as i:
+        b.store(int64(0), at(b, place, i, I64))
+    b.ret_void()
+
+
+# ---- loops ------------------------------------------------------------------------------------------
+
+
 @contextmanager
 def _chunks(
     b: ir.IRBuilder, tape: ir.Value, context: ir.Value, release: ir.Function
@@ -238,8 +334,10 @@ def _chunks(
 
 
 @contextmanager
-def _places(b: ir.IRBuilder, begin: ir.Value, end: ir.Value) -> Iterator[ir.Value]:
-    """A loop over the words between two places."""
+def _places(
+    b: ir.IRBuilder, begin: ir.Value, end: ir.Value, length: Callable[[ir.Value], ir.Value] = lambda _: int64(8)
+) -> Iterator[ir.Value]:
+    """A loop over what lies between two places, each of a `length` in bytes."""
     before = b.block
     head, body, done = (b.append_basic_block(name) for name in ("places", "place", "placed"))
     b.branch(head)
@@ -249,7 +347,7 @@ def _places(b: ir.IRBuilder, begin: ir.Value, end: ir.Value) -> Iterator[ir.Valu
     b.cbranch(b.icmp_unsigned("==", place, end), done, body)
     b.position_at_end(body)
     yield place
-    place.add_incoming(at(b, place, 8), b.block)
+    place.add_incoming(at(b, place, length(place)), b.block)
     b.branch(head)
     b.position_at_end(done)
 

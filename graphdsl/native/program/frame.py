@@ -1,0 +1,216 @@
+"""One native function while it is written: its values, how it fails, and how it holds buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from graphdsl.core.ir import Value
+from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
+from graphdsl.native.program.unit import Unit
+from graphdsl.native.program.usage import Instr
+from graphdsl.native.program.values import Native, Tensor, part_types, parts, whole
+from graphdsl.native.program.words import HEADER_BYTES, Header, Status, Word
+from graphdsl.native.scalar import I1, Llvm, intrinsic
+from graphdsl.ops.scalar import S
+from graphdsl.ops.types import DType, Type
+from graphdsl.source.diagnostic import FaultKind
+
+MOST_CALLS = 10_000  # active at once
+
+
+class Frame:
+    """Writes at `b`. `instr` is the instruction being written, `dying` the tensors that it uses last."""
+
+    def __init__(self, unit: Unit, made: ir.Function, depth: ir.Value) -> None:
+        self.unit = unit
+        self.made = made
+        self.b = ir.IRBuilder(made.append_basic_block("entry"))
+        self.code = Llvm(self.b, unit.target, fail=self.fail)
+        self.context = made.args[0]
+        self.depth = depth
+        self.values: dict[Value, Native] = {}
+        self.instr: Instr
+        self.dying: dict[Value, None] = {}
+
+    # ---- values ----
+
+    def scalar(self, value: Value) -> S:
+        """A scalar of the graph, for bodies."""
+        return self.code.value(value.type.dtype, self.values[value])
+
+    def tensor(self, value: Value) -> Tensor:
+        """A tensor of the graph."""
+        found = self.values[value]
+        assert isinstance(found, Tensor)
+        return found
+
+    def take(self, value: Value) -> bool:
+        """Whether this is the last use of an owned tensor, whose reference is now the caller's."""
+        if value not in self.dying:
+            return False
+        del self.dying[value]
+        return True
+
+    def hand_on(self, value: Value) -> Native:
+        """`value` with a reference of its own, for whoever gets it."""
+        native = self.values[value]
+        if isinstance(native, Tensor) and not self.take(value):
+            self.retain(native.owner)
+        return native
+
+    def release_dying(self) -> None:
+        """Give back what was used last and not taken."""
+        for value in self.dying:
+            self.release(self.tensor(value).owner)
+        self.dying = {}
+
+    # ---- leaving ----
+
+    def leave(self, status: ir.Value | int) -> None:
+        """Return at once, with a status other than done."""
+        if isinstance(status, int):
+            status = ir.Constant(ir.IntType(32), status)
+        type = self.made.function_type.return_type
+        if isinstance(type, ir.LiteralStructType):
+            self.b.ret(self.b.insert_value(ir.Constant(type, ir.Undefined), status, 0))
+        else:
+            self.b.ret(status)
+
+    def check(self, status: ir.Value) -> None:
+        """Leave if `status` is not done."""
+        with self.b.if_then(self.b.icmp_unsigned("!=", status, ir.Constant(status.type, 0)), likely=False):
+            self.leave(status)
+
+    def fail(self, condition: S, kind: FaultKind, numbers: Sequence[S]) -> None:
+        """Where `condition` holds, this instruction fails: note the site and the numbers, and leave."""
+        with self.b.if_then(condition.ref, likely=False):
+            self.note(kind, [self.code.convert(n, DType.I64).ref for n in numbers])
+            self.leave(Status.FAULT)
+
+    def note(self, kind: FaultKind | None, numbers: Iterable[ir.Value] = ()) -> None:
+        """Write into the context what fails."""
+        given = list(numbers)
+        self.put(Word.SITE, int64(self.unit.sites.site(self.instr, kind)))
+        self.put(Word.COUNT, int64(len(given)))
+        for i, number in enumerate(given):
+            self.b.store(number, at(self.b, self.context, Word.NUMBERS + i, I64))
+
+    def deep_enough(self, depth: ir.Value) -> None:
+        """Leave where calls are nested too deep."""
+        with self.b.if_then(self.b.icmp_signed(">", depth, int64(MOST_CALLS)), likely=False):
+            self.note(None, [int64(MOST_CALLS)])
+            self.leave(Status.DEPTH)
+
+    def test_stop(self) -> None:
+        """Leave if somebody wants the run to end."""
+        flag = self.b.load_atomic(self.context, "monotonic", 8, typ=I64)
+        with self.b.if_then(self.b.icmp_unsigned("!=", flag, int64(0)), likely=False):
+            self.leave(Status.STOPPED)
+
+    # ---- the context ----
+
+    def get(self, word: Word, type: Any = I64) -> ir.Value:
+        """A word of the context."""
+        return field(self.b, self.context, word, type)
+
+    def put(self, word: Word, value: ir.Value) -> None:
+        """Write a word of the context."""
+        self.b.store(value, at(self.b, self.context, word, I64))
+
+    def spill(self, values: Iterable[Value]) -> ir.Value:
+        """The words of values one after the other, in this function's frame."""
+        return self.spill_parts([(p, part) for v in values for p, part in self._typed_parts(v)])
+
+    def spill_parts(self, given: list[tuple[ir.Value, DType | None]]) -> ir.Value:
+        """Parts as words in the frame; each scalar comes with its dtype."""
+        memory = slot(self.b, I64, max(len(given), 1))
+        for i, (part, dtype) in enumerate(given):
+            value = self.b.zext(part, I64) if dtype is DType.BOOL else part
+            self.b.store(value, at(self.b, memory, i, I64))
+        return memory
+
+    def _typed_parts(self, value: Value) -> list[tuple[ir.Value, DType | None]]:
+        scalar = None if value.type.shape else value.type.dtype
+        return [(p, scalar) for p in parts(self.values[value])]
+
+    def read_words(self, type: Type, memory: ir.Value, first: int) -> Native:
+        """The value that lies at word `first`."""
+        if not type.shape and type.dtype is DType.BOOL:
+            return self.b.trunc(field(self.b, memory, first), I1)
+        return whole(type, [field(self.b, memory, first + i, t) for i, t in enumerate(part_types(type))])
+
+    # ---- buffers ----
+
+    def new(self, dtype: DType, sizes: Sequence[ir.Value]) -> Tensor:
+        """A tensor of these sizes (none negative), with undefined elements; leaves where there is no memory."""
+        bytes = self.product([*sizes, int64(dtype.bytes)])
+        owner = self.b.call(self.unit.outside("gdl.new"), [self.context, bytes])
+        self.memory_unless(self.b.icmp_unsigned("!=", owner, ir.Constant(POINTER, None)))
+        return Tensor(dtype, at(self.b, owner, HEADER_BYTES), owner, tuple(sizes))
+
+    def zeros(self, dtype: DType, sizes: Sequence[ir.Value]) -> Tensor:
+        """A tensor of zeros."""
+        made = self.new(dtype, sizes)
+        bytes = self.b.mul(self.count(made), int64(dtype.bytes))
+        self.b.call(self.unit.outside("gdl.zero"), [made.data, bytes])
+        return made
+
+    def memory_unless(self, there_was: ir.Value) -> None:
+        """Leave where there was no memory (how much was asked for has been noted)."""
+        with self.b.if_then(self.b.not_(there_was), likely=False):
+            self.put(Word.SITE, int64(self.unit.sites.site(self.instr)))
+            self.leave(Status.MEMORY)
+
+    def product(self, sizes: Sequence[ir.Value]) -> ir.Value:
+        """The product of sizes; the largest i64 where it would not fit."""
+        total = int64(1)
+        for size in sizes:
+            if isinstance(total, ir.Constant) and isinstance(size, ir.Constant):
+                total = int64(min(total.constant * size.constant, (1 << 63) - 1))
+            elif isinstance(total, ir.Constant) and total.constant == 1:
+                total = size
+            else:
+                total = self._product2(total, size)
+        return total
+
+    def count(self, tensor: Tensor) -> ir.Value:
+        """How many elements a tensor that exists has."""
+        total = int64(1)
+        for size in tensor.sizes:
+            if isinstance(total, ir.Constant) and isinstance(size, ir.Constant):
+                total = int64(total.constant * size.constant)
+            elif isinstance(total, ir.Constant) and total.constant == 1:
+                total = size
+            else:
+                total = self.b.mul(total, size, flags=["nsw"])
+        return total
+
+    def retain(self, owner: ir.Value) -> None:
+        """One more reference."""
+        place = at(self.b, owner, Header.COUNT, I64)
+        self.b.store(self.b.add(self.b.load(place, typ=I64), int64(1)), place)
+
+    def release(self, owner: ir.Value) -> None:
+        """One reference less."""
+        self.b.call(self.unit.outside("gdl.release"), [self.context, owner])
+
+    def alone(self, owner: ir.Value) -> ir.Value:
+        """Whether there is one reference only."""
+        return self.b.icmp_signed("==", field(self.b, owner, Header.COUNT), int64(1))
+
+    def nothing(self, type: Type) -> Native:
+        """What stands for a value that is never read."""
+        if not type.shape:
+            return self.code.const(type.dtype, 0).ref
+        owner = at(self.b, self.context, Word.NOTHING, I64)
+        return whole(type, [at(self.b, owner, HEADER_BYTES), owner, *[int64(0)] * type.rank])
+
+    def _product2(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        pair = ir.LiteralStructType([I64, I1])
+        multiply = intrinsic(self.unit.module, "llvm.smul.with.overflow.i64", pair, I64, I64)
+        both = self.b.call(multiply, [x, y])
+        return self.b.select(self.b.extract_value(both, 1), int64((1 << 63) - 1), self.b.extract_value(both, 0))
+

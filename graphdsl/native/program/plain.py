@@ -1,0 +1,99 @@
+"""Instructions without regions: constants, names for values, feeds, effects."""
+
+from __future__ import annotations
+
+from llvmlite import ir as llvm
+
+from graphdsl.core import ir
+from graphdsl.core.ir import Value
+from graphdsl.core.structure import operands
+from graphdsl.graph.ir import Fused, NewShadow, NewTape, Push, Put, Read, Take
+from graphdsl.native.flow import I32, I64, POINTER, call_address, int64
+from graphdsl.native.program.apply import apply, converted, fused
+from graphdsl.native.program.frame import Frame
+from graphdsl.native.program.tapes import tape_instr
+from graphdsl.native.program.usage import Instr
+from graphdsl.native.program.values import Tensor, parts, whole, words
+from graphdsl.native.program.words import Status, Word
+from graphdsl.ops.types import DType
+
+
+CALLBACK = llvm.FunctionType(I32, [I64, POINTER])
+
+
+def plain(frame: Frame, instr: Instr) -> None:
+    """Any instruction but branches, loops and calls."""
+    match instr:
+        case ir.Const(value=tuple()):
+            listed(frame, instr)
+        case ir.Const(value=value, out=out):
+            frame.values[out] = frame.code.const(out.type.dtype, value).ref
+        case ir.Convert(arg=arg, out=out) if arg.type.dtype is not out.type.dtype:
+            converted(frame, arg, out)
+        case ir.Convert(arg=arg, out=out) | ir.Leaf(arg=arg, out=out):
+            same(frame, arg, out)
+        case ir.Undef(out=out):
+            frame.values[out] = frame.nothing(out.type)
+        case ir.Feed():
+            feed(frame, instr)
+        case ir.Apply():
+            apply(frame, instr)
+        case Fused():
+            fused(frame, instr)
+        case NewTape() | Push() | Read() | NewShadow() | Take() | Put():
+            tape_instr(frame, instr)
+        case ir.Seed():
+            seed(frame, instr)
+        case ir.Fail():
+            call_back(frame, instr)
+            frame.leave(Status.RAISED)
+            frame.b.position_at_end(frame.b.append_basic_block("never"))
+        case ir.Print() | ir.Save():
+            call_back(frame, instr)
+        case _:
+            raise TypeError(f"not an instruction of a graph: {type(instr).__name__}")
+
+
+def same(frame: Frame, arg: Value, out: Value) -> None:
+    """`out` is the value `arg`."""
+    native = frame.hand_on(arg)
+    frame.values[out] = whole(out.type, parts(native)) if isinstance(native, Tensor) else native
+
+
+def listed(frame: Frame, instr: ir.Const) -> None:
+    """A literal tensor: read only, in a buffer that is nobody's."""
+    out = instr.out
+    assert isinstance(instr.value, tuple)
+    frame.values[out] = whole(out.type, [*frame.unit.literal(out.type.dtype, instr.value), *map(int64, _ints(out))])
+
+
+def _ints(value: Value) -> list[int]:
+    return [d for d in value.type.shape if isinstance(d, int)]
+
+
+def feed(frame: Frame, instr: ir.Feed) -> None:
+    """What came from outside, at its place among the words of feeds."""
+    first = 0
+    for other in frame.unit.sites.feeds:
+        if other is instr:
+            break
+        first += words(other.out.type)
+    memory = frame.get(Word.FEEDS, POINTER)
+    frame.values[instr.out] = frame.read_words(instr.out.type, memory, first)
+    if instr.out.type.shape:
+        frame.retain(frame.tensor(instr.out).owner)
+
+
+def seed(frame: Frame, instr: ir.Seed) -> None:
+    """A new key, and the counter at 0."""
+    frame.put(Word.KEY, frame.code.convert(frame.scalar(instr.arg), DType.I64).ref)
+    frame.put(Word.COUNTER, int64(0))
+
+
+def call_back(frame: Frame, instr: Instr) -> None:
+    """Python does it: the values of its operands are handed over as words."""
+    memory = frame.spill(operands(instr))
+    site = int64(frame.unit.sites.site(instr))
+    status = call_address(frame.b, frame.get(Word.CALLBACK, POINTER), CALLBACK, [site, memory])
+    with frame.b.if_then(frame.b.icmp_unsigned("!=", status, llvm.Constant(I32, 0)), likely=False):
+        frame.leave(Status.RAISED)

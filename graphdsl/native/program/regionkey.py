@@ -1,0 +1,48 @@
+"""When two regions can share a kernel: the same ops on values of the same dtypes, put together and shaped in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from graphdsl.core.ir import Value
+from graphdsl.native.program.space import Region
+from graphdsl.ops.types import Size, Type
+
+if TYPE_CHECKING:
+    from graphdsl.native.program.frame import Frame
+
+
+def key(frame: Frame, region: Region) -> Hashable:
+    """Equal for regions with the same kernel. An op that can fail knows its own place in the text."""
+    numbers: dict[Any, int] = {}
+
+    def number(thing: Value | Size) -> int:
+        return numbers.setdefault(thing, len(numbers))
+
+    def shown(type: Type) -> Hashable:
+        return type.dtype, tuple(d if isinstance(d, int) else ("size", number(d)) for d in type.shape)
+
+    parts: list[Hashable] = [(number(p), shown(p.type)) for p in region.params]
+    for apply in region.body:
+        site = frame.unit.sites.numbers[apply] if apply.op.faults else None
+        attrs = tuple((name, _frozen(value, numbers)) for name, value in sorted(apply.attrs.items()))
+        made = tuple((number(o), shown(o.type)) for o in apply.outs)
+        parts.append((apply.op.name, site, attrs, tuple(map(number, apply.args)), made))
+    return (*parts, tuple(map(number, region.outs)))
+
+
+def _frozen(value: Any, numbers: dict[Any, int]) -> Hashable:
+    match value:
+        case Size():
+            return ("size", numbers.setdefault(value, len(numbers)))
+        case list() | tuple():
+            return tuple(_frozen(v, numbers) for v in value)
+        case dict():
+            return tuple((k, _frozen(v, numbers)) for k, v in sorted(value.items()))
+        case float():
+            return repr(value)
+        case bool():
+            return ("bool", value)
+        case _:
+            return value  # type: ignore[no-any-return]

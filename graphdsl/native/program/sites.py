@@ -1,0 +1,68 @@
+"""Numbers for the places of a graph that native code speaks of: what can fail, what calls back, what is fed.
+
+They follow from the graph alone, so code from the cache finds its places again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from graphdsl.core import ir
+from graphdsl.core.ir import Block, Func
+from graphdsl.graph.ir import Fused
+from graphdsl.native.program.usage import Instr
+from graphdsl.source.diagnostic import FaultKind
+
+_WIDTH = 16  # faults of one instruction
+_OWN = _WIDTH - 1  # no fault of an op: memory, depth, a callback
+
+
+@dataclass
+class Sites:
+    """Every instruction of a graph, numbered; `feeds` are the values that come from outside, each name once."""
+
+    instrs: list[Instr] = field(default_factory=list)
+    numbers: dict[Instr, int] = field(default_factory=dict)
+    funcs: list[Func] = field(default_factory=list)
+    feeds: list[ir.Feed] = field(default_factory=list)
+
+    def site(self, instr: Instr, kind: FaultKind | None = None) -> int:
+        """The number of a place, and of a way to fail there."""
+        which = _OWN
+        if kind is not None:
+            kinds = instr.op.faults if isinstance(instr, ir.Apply) else ()
+            which = kinds.index(kind)
+        return self.numbers[instr] * _WIDTH + which
+
+    def place(self, site: int) -> tuple[Instr, FaultKind | None]:
+        """What `site` numbered."""
+        number, which = divmod(site, _WIDTH)
+        instr = self.instrs[number]
+        if which == _OWN or not isinstance(instr, ir.Apply):
+            return instr, None
+        return instr, instr.op.faults[which]
+
+
+def sites(main: Func) -> Sites:
+    """Numbers the instructions of `main` and of all that it calls."""
+    found = Sites(funcs=[main])
+    known = {main}
+    for func in found.funcs:  # grows as it runs
+        for instr in every(func.body):
+            found.numbers[instr] = len(found.instrs)
+            found.instrs.append(instr)
+            if isinstance(instr, ir.Call) and instr.func not in known:
+                known.add(instr.func)
+                found.funcs.append(instr.func)
+            elif isinstance(instr, ir.Feed):
+                found.feeds.append(instr)
+    return found
+
+
+def every(block: Block) -> Iterator[Instr]:
+    """The instructions of a block, its regions and its kernels."""
+    for instr in ir.walk(block):
+        yield instr
+        if isinstance(instr, Fused):
+            yield from instr.body.body

@@ -1,0 +1,144 @@
+"""Saved values: what `NewTape`, `Push` and `Read` become.
+
+An entry is a run of words, the same length for every execution of a push: a bound test and the stores. Its place is its address. Tensors are
+saved as references to their buffers. Top and end of a tape are local variables, which LLVM keeps in
+registers; its record serves callees.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from graphdsl.core.ir import Block
+from graphdsl.graph.ir import NewShadow, NewTape, Push, Put, Read, Record, Take
+from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
+from graphdsl.native.program import shadows, support
+from graphdsl.native.program.frame import Frame
+from graphdsl.native.program.values import Native, Tape, part_types, parts, whole
+from graphdsl.native.program.words import Status
+from graphdsl.native.scalar import I1, I8
+
+_LOCAL = ((support.TOP, "top"), (support.END, "end"))
+
+
+def tape_instr(frame: Frame, instr: NewTape | Push | Read | NewShadow | Take | Put) -> None:
+    """Any instruction about saved values."""
+    match instr:
+        case NewTape():
+            new_tape(frame, instr)
+        case Push():
+            push(frame, instr)
+        case Read():
+            read(frame, instr)
+        case NewShadow():
+            shadows.new_shadow(frame, instr)
+        case Take():
+            shadows.take(frame, instr)
+        case Put():
+            shadows.put(frame, instr)
+
+
+def new_tape(frame: Frame, instr: NewTape) -> None:
+    """An empty tape."""
+    record = slot(frame.b, I64, support.TAPE_WORDS)
+    for i in range(support.TAPE_WORDS):
+        frame.b.store(int64(0), at(frame.b, record, i, I64))
+    frame.values[instr.out] = open_tape(frame, record)
+
+
+def open_tape(frame: Frame, record: llvm.Value) -> Tape:
+    """Local copies of a tape's words."""
+    tape = Tape(record, slot(frame.b, POINTER), slot(frame.b, POINTER))
+    reload(frame, tape)
+    return tape
+
+
+def sync(frame: Frame, tape: Tape) -> None:
+    """Write the local words back, for a callee."""
+    for word, name in _LOCAL:
+        frame.b.store(frame.b.load(getattr(tape, name), typ=POINTER), at(frame.b, tape.record, word, I64))
+
+
+def reload(frame: Frame, tape: Tape) -> None:
+    """Read the words again, after a callee."""
+    for word, name in _LOCAL:
+        frame.b.store(field(frame.b, tape.record, word, POINTER), getattr(tape, name))
+
+
+def close(frame: Frame, block: Block) -> None:
+    """Free what a block made to save values in, at its end: the last one first, for a shadow knows its tape."""
+    for instr in reversed(block.body):
+        if isinstance(instr, NewTape | NewShadow):
+            name = "gdl.tape.free" if isinstance(instr, NewTape) else "gdl.shadow.free"
+            frame.b.call(frame.unit.outside(name), [frame.context, frame.values[instr.out].record])
+
+
+def push(frame: Frame, instr: Push) -> None:
+    """Write an entry on top."""
+    b, tape = frame.b, frame.values[instr.tape]
+    places, size = layout(frame, instr.record)
+    top = b.load(tape.top, typ=POINTER)
+    room = b.sub(b.ptrtoint(b.load(tape.end, typ=POINTER), I64), b.ptrtoint(top, I64))
+    before = b.block
+    with b.if_then(b.icmp_signed("<", room, int64(size)), likely=False):
+        grown = b.call(frame.unit.outside("gdl.tape.grow"), [frame.context, tape.record, top, int64(size)])
+        frame.memory_unless(b.icmp_unsigned("!=", grown, llvm.Constant(POINTER, None)))
+        b.store(field(b, tape.record, support.END, POINTER), tape.end)
+        fresh = b.block
+    place = b.phi(POINTER)
+    place.add_incoming(top, before)
+    place.add_incoming(grown, fresh)
+    b.store(at(b, place, size), tape.top)
+    if frame.unit.shadowed:
+        b.store(int64(0), place)
+    for value, offset in zip(instr.values, places, strict=True):
+        write_parts(b, parts(frame.values[value]), place, offset)
+        if value.type.shape:
+            keep = frame.unit.outside("gdl.tape.keep")
+            status = b.call(keep, [frame.context, tape.record, frame.tensor(value).owner])
+            frame.memory_unless(b.icmp_unsigned("==", status, llvm.Constant(status.type, 0)))
+    frame.values[instr.out] = b.ptrtoint(place, I64)
+
+
+def read(frame: Frame, instr: Read) -> None:
+    """Fields of an entry; tensors get a reference of their own."""
+    place = frame.b.inttoptr(frame.values[instr.at], POINTER)
+    for out, field_number in zip(instr.outs, instr.fields, strict=True):
+        frame.values[out] = read_field(frame, instr.record, field_number, place)
+        if out.type.shape:
+            frame.values[out] = whole(out.type, parts(frame.values[out]))
+            frame.retain(frame.tensor(out).owner)
+
+
+def read_field(frame: Frame, record: Record, number: int, place: llvm.Value) -> Native:
+    """One field of the entry at `place`."""
+    places, _ = layout(frame, record)
+    type = record.types[number]
+    given = []
+    for i, part in enumerate(part_types(type)):
+        given.append(_load(frame.b, part, at(frame.b, place, places[number] + 8 * i)))
+    return whole(type, given)
+
+
+def layout(frame: Frame, record: Record) -> tuple[list[int], int]:
+    """Where the fields of an entry are, and its length. Where there are shadows, its first word is the list of its sums."""
+    offset = 8 if frame.unit.shadowed else 0
+    places = []
+    for type in record.types:
+        places.append(offset)
+        offset += 8 * len(part_types(type))
+    return places, max(offset, 8)
+
+
+def write_parts(b: llvm.IRBuilder, given: list[llvm.Value], place: llvm.Value, offset: int) -> None:
+    """The parts of a value as words."""
+    for i, part in enumerate(given):
+        b.store(b.zext(part, I8) if part.type == I1 else part, at(b, place, offset + 8 * i))
+
+
+def _load(b: llvm.IRBuilder, type: Any, place: llvm.Value) -> llvm.Value:
+    if type == I1:
+        return b.trunc(b.load(place, typ=I8), I1)
+    return b.load(place, typ=type)
