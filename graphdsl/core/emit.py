@@ -16,6 +16,9 @@ from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F64, I32, I64, DType, Type
 from graphdsl.source.span import Span
 
+_LOOK_BACK = 16  # instructions among which a literal is looked for
+_EXACT = 2**53  # ints up to here are exact in f64, so that converting them rounds once
+
 
 class Emit:
     """Appends to `block`; every instruction gets `span`. `emit.mul(a, b)` applies the op `mul`."""
@@ -30,29 +33,35 @@ class Emit:
             raise AttributeError(name)
         return partial(self.apply, OPS[name])
 
-    def apply(self, op: Op, *args: Value, **attrs: Any) -> Value | tuple[Value, ...]:
+    def apply(self, op: Op, *args: Value | None, **attrs: Any) -> Any:
         """Apply `op`: one value where it has one result, else a tuple.
 
+        Only a composite op takes None for an operand: an argument that was left out.
         Raises `TypeProblem` where the operands do not fit.
         """
         if isinstance(op.compute, Composite):
             return op.compute.expand(self, *args, **attrs)
-        typing = op.typing(self.setting, tuple(a.type for a in args), attrs)
-        operands = tuple(self.convert(a, d) for a, d in zip(args, typing.operands, strict=True))
+        given, known = cast(tuple[Value, ...], args), attrs
+        if op.prepare is not None:
+            given, prepared = op.prepare(self, given, attrs)
+            known = dict(prepared)
+        typing = op.typing(self.setting, tuple(a.type for a in given), known)
+        operands = tuple(self.convert(a, d) for a, d in zip(given, typing.operands, strict=True))
         outs = tuple(Value(t) for t in typing.outs)
-        known = attrs if typing.attrs is None else typing.attrs
-        self.block.body.append(Apply(self.span, op, operands, known, outs, typing.fails))
+        settled = known if typing.attrs is None else typing.attrs
+        self.block.body.append(Apply(self.span, op, operands, settled, outs, typing.fails))
         return outs[0] if len(outs) == 1 else outs
 
     def convert(self, value: Value, dtype: DType) -> Value:
-        """`value` as `dtype`, not weak; itself where it is that already.
+        """`value` in `dtype`; itself where it is in that already: weakness is a matter of types, not of bits.
 
         A weak int that does not fit i32 fails where it is converted.
         """
-        if value.type.dtype is dtype and not value.type.weak:
-            return value
         if value.type.dtype is dtype:
-            return self._strengthened(value)
+            return value
+        number = self.literal(value)
+        if number is not None and _converts(number, dtype):
+            return self.const(number, dtype)
         checked = value.type.weak and dtype is I32
         return cast(Value, self.apply(OPS["cast"], value, dtype=dtype, checked=checked))
 
@@ -63,12 +72,24 @@ class Emit:
         return out
 
     def like(self, value: float | int, other: Value) -> Value:
-        """A scalar of the dtype of `other`."""
-        return self.const(value, other.type.dtype)
+        """A scalar of the dtype of `other`, weak where that is."""
+        return self.const(value, other.type.dtype, other.type.weak)
 
-    def _strengthened(self, value: Value) -> Value:
-        # weakness is a matter of types only: the bits are the same
-        return value
+    def literal(self, value: Value) -> float | int | bool | None:
+        """The number that `value` is, if it was written just before."""
+        for instr in self.block.body[: -_LOOK_BACK - 1 : -1]:
+            if isinstance(instr, Const) and instr.out is value:
+                return cast("float | int | bool", instr.value)
+        return None
+
+
+def _converts(number: float | int | bool, dtype: DType) -> bool:
+    """Whether the literal, written in `dtype`, is what its conversion gives."""
+    if isinstance(number, bool):
+        return False
+    if dtype.is_float:
+        return abs(number) <= _EXACT
+    return isinstance(number, int) and (dtype is I64 or (dtype is I32 and -(2**31) <= number < 2**31))
 
 
 def literal_type(value: float | int | bool) -> Type:

@@ -42,8 +42,8 @@ class Kind(enum.Enum):
 
     TENSOR = "tensor"  # an operand
     TENSORS = "tensors"  # a list or tuple written out: its items are operands
-    SIZES = "sizes"  # dims, as arguments or as one list: attr `name` holds each known one or None; the
-    # others are i64 scalar operands after the tensors, in order
+    SIZES = "sizes"  # dims, as arguments or as one list: attr `name` holds each as an int, or where it is not known its
+    # `Size` (None: a new one); those that are no ints are i64 scalar operands after the tensors, in order
     AXES = "axes"  # known when checked: none, an int, or a tuple of ints → attr, normalised by the type rule
     STATIC = "static"  # an int, bool or string known when checked → attr
 
@@ -89,9 +89,9 @@ TypeRule = Callable[[Setting, tuple[Type, ...], Attrs], Typing]
 class Elementwise:
     """One element from one element of each operand, with broadcasting.
 
-    `body(code, *xs)` gets scalars of the operands' dtypes. `numpy` names the ufunc that computes the same bits
-    (only those that architecture.md allows; floats only unless `numpy_ints`), `python` the expression over
-    Python floats that does.
+    `body(code, *xs, **attrs)` gets scalars of the operands' dtypes. `numpy` names the function that computes the same
+    bits (only those that architecture.md allows; floats only unless `numpy_ints`, which covers bools too), `python` the
+    expression over Python floats `x`, `y` that does.
     """
 
     body: Callable[..., S]
@@ -106,7 +106,7 @@ class Pointwise:
 
     `at(code, place, operands, out_sizes, attrs)` is the access pattern for compiled code, with a `Reader` for
     each operand (scalar ones have rank 0); `numpy(*operands, **attrs)` does the same to arrays (a view is fine),
-    and is what decides the result's shape. `shape(operands_shapes, scalars, attrs)` is not needed where the type says it.
+    and is what decides the result's shape. A reader of an empty operand may be asked for place 0, of which no use is made.
     """
 
     at: Callable[[Code, tuple[S, ...], tuple[Reader, ...], tuple[S, ...], Attrs], S]
@@ -115,8 +115,10 @@ class Pointwise:
 
 @dataclass(frozen=True)
 class Reduce:
-    """Over `attrs["axes"]` (a sorted tuple), by the order of language.md §10. `kind`: sum prod max min argmax argmin all any.
+    """Over `attrs["axes"]` (a sorted tuple), by the order of language.md §10.
 
+    `kind`: sum prod max min argmax argmin all any; sum_to (to the shape of operand 1, over the axes that are 1 there
+    and those that it lacks in front).
     `attrs["keepdims"]` keeps reduced axes as 1.
     """
 
@@ -193,10 +195,13 @@ class Effect(enum.Enum):
 class Op:
     """One operation. See the fields' types for what each part means.
 
-    `linear` names the operands in which the op is linear (jointly, as in `concat`): its forward rule is then the op on the
-    tangents. For an elementwise op the forward rule follows from `vjp` (each is `scale(g, d)`, which is
-    symmetric). Any other op that has a `vjp` states `jvp(emit, tangents, y, *operands, **attrs)`.
-    `shape_only` names operands of which only the shape is read. `bound` is the error in ulps (0.5: correctly rounded; 0: exact).
+    `linear` names the operands in which the op is linear (jointly, as in `update`; `(-1,)`: in all, as in `concat`): its
+    forward rule is then the op on the tangents. For another elementwise op the forward rule follows from `vjp` (each is
+    `scale(g, d)`, which is symmetric). Any other op that has a `vjp` states `jvp(emit, tangents, y, *operands, **attrs)`.
+    `prepare(emit, args, attrs)` is what `Emit` does to a call first (checks of operands that are ops of their own): it
+    gives the operands and attrs to go on with, and leaves alone those that it gave.
+    `shape_only` names operands of which only the shape is read.
+    `bound` is the error in ulps (0.5: correctly rounded; 0: exact).
     """
 
     name: str
@@ -208,6 +213,7 @@ class Op:
     jvp: Callable[..., Value | None] | None = None
     linear: tuple[int, ...] = ()
     shape_only: tuple[int, ...] = ()
+    prepare: Callable[[Emit, tuple[Value, ...], Attrs], tuple[tuple[Value, ...], Attrs]] | None = None
     faults: tuple[FaultKind, ...] = ()
     effect: Effect = Effect.NONE
     bound: float = 0.5

@@ -1,0 +1,313 @@
+"""Reductions over axes, and `sum_to`, the sum of a gradient over a broadcast, in the order of language.md §10."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from graphdsl.ops import faults
+from graphdsl.ops.op import Attrs, Composite, Kind, Op, Param, Reduce, Setting, TypeProblem, TypeRule, Typing
+from graphdsl.ops.type_rules import Policy, arithmetic_dtype, axes_of, count, float_dtype, joined_dtype
+from graphdsl.ops.types import BOOL, I32, I64, DType, Size, Type
+
+if TYPE_CHECKING:
+    from graphdsl.core.emit import Emit
+    from graphdsl.core.ir import Value
+
+GROUP = "reductions"
+PARAMS = (Param("x"), Param("axis", Kind.AXES, None), Param("keepdims", Kind.STATIC, False))
+
+
+def _total_dtype(setting: Setting, types: Any) -> tuple[DType, bool]:
+    """Sums and products of bools and ints are i64."""
+    dtype, weak = arithmetic_dtype(setting, types)
+    return (I64 if dtype is I32 else dtype), weak
+
+
+def _bool_dtype(setting: Setting, types: Any) -> tuple[DType, bool]:
+    if types[0].dtype is not BOOL:
+        raise TypeProblem("E0301", f"a bool is needed here, not {types[0]}", "compare first: `x != 0`", 0)
+    return BOOL, False
+
+
+def axes_in(attrs: Attrs, rank: int) -> tuple[int, ...]:
+    """The axes of a call: `axes` where they are normalised, else `axis` as written (none: all)."""
+    return attrs["axes"] if "axes" in attrs else axes_of(attrs.get("axis"), rank)
+
+
+def _reduction(policy: Policy, out: DType | None = None, nonempty: bool = False, single: bool = False) -> TypeRule:
+    """`nonempty`: an empty axis is an error. `single`: one axis, or all of them."""
+
+    def rule(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
+        (x,) = types
+        dtype, weak = policy(setting, types)
+        axes = axes_in(attrs, x.rank)
+        if single and 1 < len(axes) < x.rank:
+            raise TypeProblem("E0304", "one axis is needed here, or none for all elements")
+        keepdims = bool(attrs.get("keepdims", False))
+        kept = tuple(1 if a in axes else d for a, d in enumerate(x.shape) if keepdims or a not in axes)
+        sizes = [x.shape[a] for a in axes]
+        fails = nonempty and not all(isinstance(d, int) and d > 0 for d in sizes)
+        result = Type(dtype, kept, weak) if out is None else Type(out, kept)
+        return Typing((dtype,), (result,), fails, {"axes": axes, "keepdims": keepdims})
+
+    return rule
+
+
+# ---- sums ----------------------------------------------------------------------------------------------
+
+
+def _spread(e: Emit, g: Value, x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """A reduced value, repeated along what was reduced."""
+    return e.broadcast_like(g, x, axes=() if keepdims else axes)
+
+
+SUM = Op(
+    name="sum",
+    doc="The sum; 0 of nothing; bools and ints add up in i64.",
+    params=PARAMS,
+    typing=_reduction(_total_dtype),
+    compute=Reduce("sum"),
+    vjp=(lambda e, g, y, x, *, axes, keepdims: _spread(e, g, x, axes, keepdims),),
+    linear=(0,),
+    bound=float("inf"),
+    reference="numpy.sum",
+    group=GROUP,
+)
+
+
+def _sum_to_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
+    g, like = types
+    return Typing((g.dtype, like.dtype), (Type(g.dtype, like.shape),))
+
+
+SUM_TO = Op(
+    name="sum_to",
+    doc="A gradient summed over the axes along which a value of the second operand's shape was repeated.",
+    typing=_sum_to_types,
+    compute=Reduce("sum_to"),
+    vjp=(lambda e, c, y, g, like: e.broadcast_like(c, g, axes=()), None),
+    linear=(0,),
+    shape_only=(1,),
+    bound=float("inf"),
+    group="derivatives",
+)
+
+
+def count_along(e: Emit, x: Value, axes: tuple[int, ...]) -> Value:
+    """The number of elements along these axes, an i64."""
+    known = 1
+    total = None
+    for axis in axes:
+        size = x.type.shape[axis]
+        if isinstance(size, int):
+            known *= size
+        else:
+            dim = e.dim(x, axis=axis)
+            total = dim if total is None else e.mul(total, dim)
+    if total is None:
+        return e.const(known, I64)
+    return total if known == 1 else e.mul(total, e.const(known, I64))
+
+
+def as_float(e: Emit, x: Value) -> Value:
+    """`x` as what a float function takes: weak values stay weak."""
+    dtype, weak = float_dtype(e.setting, (x.type,))
+    if x.type.dtype is dtype:
+        return x
+    return e.cast(x, dtype=dtype, weak=weak)
+
+
+def _mean(e: Emit, x: Value, *, axis: Any = None, keepdims: bool = False) -> Value:
+    x = as_float(e, x)
+    count = e.cast(count_along(e, x, axes_of(axis, x.type.rank)), dtype=x.type.dtype, weak=x.type.weak)
+    total = e.sum(x, axis=axis, keepdims=keepdims)
+    return e.div(total, count)
+
+
+MEAN = Op(
+    name="mean",
+    doc="The sum divided by the count; nan of nothing.",
+    params=PARAMS,
+    typing=_reduction(float_dtype),
+    compute=Composite(_mean),
+    bound=float("inf"),
+    reference="numpy.mean",
+    group=GROUP,
+)
+
+
+def _var(e: Emit, x: Value, *, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Value:
+    x = as_float(e, x)
+    off = e.sub(x, _mean(e, x, axis=axis, keepdims=True))
+    count = e.cast(count_along(e, x, axes_of(axis, x.type.rank)), dtype=x.type.dtype, weak=x.type.weak)
+    if ddof:
+        count = e.sub(count, e.like(float(ddof), x))
+    return e.div(e.sum(e.powi(off, k=2), axis=axis, keepdims=keepdims), count)
+
+
+SPREAD_PARAMS = (
+    Param("x"),
+    Param("axis", Kind.AXES, None),
+    Param("ddof", Kind.STATIC, 0),
+    Param("keepdims", Kind.STATIC, False),
+)
+
+VAR = Op(
+    name="var",
+    doc="The mean square distance from the mean, in two passes; divided by `n - ddof`.",
+    params=SPREAD_PARAMS,
+    typing=_reduction(float_dtype),
+    compute=Composite(_var),
+    bound=float("inf"),
+    reference="numpy.var",
+    group=GROUP,
+)
+
+STD = Op(
+    name="std",
+    doc="The square root of `var`; its derivative where nothing differs is 0.",
+    params=SPREAD_PARAMS,
+    typing=_reduction(float_dtype),
+    compute=Composite(lambda e, x, **attrs: _root(e, _var(e, x, **attrs))),
+    bound=float("inf"),
+    reference="numpy.std",
+    group=GROUP,
+)
+
+
+def _root(e: Emit, x: Value) -> Value:
+    """The square root, with derivative 0 at 0: there the root of a constant is taken."""
+    flat = e.eq(x, e.like(0.0, x))
+    return e.where(flat, e.like(0.0, x), e.sqrt(e.where(flat, e.like(1.0, x), x)))
+
+
+# ---- products ------------------------------------------------------------------------------------------
+
+
+def _flat_last(e: Emit, x: Value, axes: tuple[int, ...]) -> Value:
+    """`x` with the reduced axes moved to the end and made one."""
+    kept = [a for a in range(x.type.rank) if a not in axes]
+    moved = e.transpose(x, perm=(*kept, *axes))
+    sizes: list[int | Size] = [x.type.shape[a] for a in kept]
+    operands = [e.dim(x, axis=a) for a in kept if not isinstance(x.type.shape[a], int)]
+    known = count(tuple(x.type.shape[a] for a in axes))
+    if known is None:
+        operands.append(count_along(e, x, axes))
+    return e.reshape(moved, *operands, sizes=(*sizes, known))
+
+
+def _others(e: Emit, x: Value, axes: tuple[int, ...]) -> Value:
+    """For each element the product of the others it is multiplied with: without division, so that zeros are right."""
+    flat = _flat_last(e, x, axes)
+    size = e.dim(flat, axis=flat.type.rank - 1)
+    numbers = e.range(e.const(0, I64), size, e.const(1, I64), size=flat.type.shape[-1])
+    itself = e.eq(expand(e, numbers, 0), expand(e, numbers, 1))
+    rows = e.where(itself, e.like(1.0, x), expand(e, flat, flat.type.rank - 1))
+    products = e.prod(rows, axes=(rows.type.rank - 1,), keepdims=False)
+    kept = [a for a in range(x.type.rank) if a not in axes]
+    moved = e.reshape_like(products, e.transpose(x, perm=(*kept, *axes)))
+    back = sorted(range(x.type.rank), key=(*kept, *axes).__getitem__)
+    return e.transpose(moved, perm=tuple(back))
+
+
+def expand(e: Emit, x: Value, axis: int) -> Value:
+    """`x` with a new axis of size 1."""
+    return e.index(x, spec=(("full",),) * axis + (("new",),))
+
+
+def _prod_slope(e: Emit, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    return e.scale(_spread(e, g, x, axes, keepdims), _others(e, x, axes))
+
+
+def _prod_forward(
+    e: Emit, tangents: tuple[Value, ...], y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool
+) -> Value:
+    return e.sum(e.scale(tangents[0], _others(e, x, axes)), axes=axes, keepdims=keepdims)
+
+
+PROD = Op(
+    name="prod",
+    doc="The product; 1 of nothing; bools and ints multiply in i64.",
+    params=PARAMS,
+    typing=_reduction(_total_dtype),
+    compute=Reduce("prod"),
+    vjp=(_prod_slope,),
+    jvp=_prod_forward,
+    bound=float("inf"),
+    reference="numpy.prod",
+    group=GROUP,
+)
+
+# ---- extremes ------------------------------------------------------------------------------------------
+
+
+def _share(e: Emit, y: Value, x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """What each element has of its maximum: an even part where it is one of the ties, else 0."""
+    tie = e.cast(e.eq(x, _spread(e, y, x, axes, keepdims)), dtype=x.type.dtype)
+    count = e.sum(tie, axes=axes, keepdims=keepdims)
+    return e.div(tie, _spread(e, count, x, axes, keepdims))
+
+
+def _extreme_slope(e: Emit, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    return e.scale(_spread(e, g, x, axes, keepdims), _share(e, y, x, axes, keepdims))
+
+
+def _extreme_forward(
+    e: Emit, tangents: tuple[Value, ...], y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool
+) -> Value:
+    return e.sum(e.scale(tangents[0], _share(e, y, x, axes, keepdims)), axes=axes, keepdims=keepdims)
+
+
+def _extreme(name: str, doc: str) -> Op:
+    return Op(
+        name=name,
+        doc=doc,
+        params=PARAMS,
+        typing=_reduction(joined_dtype, nonempty=True),
+        compute=Reduce(name),
+        vjp=(_extreme_slope,),
+        jvp=_extreme_forward,
+        faults=(faults.EMPTY,),
+        bound=0.0,
+        reference=f"numpy.{name}",
+        group=GROUP,
+    )
+
+
+MAX = _extreme("max", "The largest element; nan if there is one; ties share a gradient evenly.")
+MIN = _extreme("min", "The smallest element; nan if there is one; ties share a gradient evenly.")
+
+
+def _place(name: str, doc: str) -> Op:
+    return Op(
+        name=name,
+        doc=doc,
+        params=PARAMS,
+        typing=_reduction(joined_dtype, I64, nonempty=True, single=True),
+        compute=Reduce(name),
+        faults=(faults.EMPTY,),
+        bound=0.0,
+        reference=f"numpy.{name}",
+        group=GROUP,
+    )
+
+
+ARGMAX = _place("argmax", "Where the largest element is; the first of ties; nan counts as the largest.")
+ARGMIN = _place("argmin", "Where the smallest element is; the first of ties; nan counts as the smallest.")
+
+
+def _truth(name: str, doc: str) -> Op:
+    return Op(
+        name=name,
+        doc=doc,
+        params=PARAMS,
+        typing=_reduction(_bool_dtype),
+        compute=Reduce(name),
+        bound=0.0,
+        reference=f"numpy.{name}",
+        group=GROUP,
+    )
+
+
+ALL = _truth("all", "Whether all are true; true of nothing.")
+ANY = _truth("any", "Whether one is true; false of nothing.")

@@ -1,0 +1,599 @@
+"""What moves elements without computing: reshape, transpose, broadcast, concat, stack; and what asks for sizes.
+
+`like` in a name means that the result has the shape of the last operand, of which nothing else is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphdsl.ops import faults
+from graphdsl.ops.op import Attrs, Composite, Into, Kind, Op, Param, Pointwise, Setting, TypeProblem, Typing
+from graphdsl.ops.places import flat_place, from_flat
+from graphdsl.ops.type_rules import (
+    axes_of,
+    count,
+    one_axis,
+    same_count,
+    same_dims,
+    selection,
+    size_operands,
+    sizes_of,
+)
+from graphdsl.ops.types import I64, Dim, Size, Type, join_dtypes
+from graphdsl.source.diagnostic import Fault
+
+if TYPE_CHECKING:
+    from graphdsl.core.emit import Emit
+    from graphdsl.core.ir import Value
+    from graphdsl.ops.scalar import Code, Reader, S
+
+    Places = tuple[S, ...]
+    Readers = tuple[Reader, ...]
+
+GROUP = "shape"
+Sizes = tuple[int | Size | None, ...]
+
+# ---- sizes as values -----------------------------------------------------------------------------------
+
+
+def dims_of(e: Emit, x: Value, axes: Sequence[int]) -> tuple[list[int | Size], list[Value]]:
+    """The sizes of some axes as a SIZES attr, and the operands that go with it."""
+    entries = [x.type.shape[a] for a in axes]
+    return entries, [e.dim(x, axis=a) for a, d in zip(axes, entries, strict=True) if not isinstance(d, int)]
+
+
+def dim_value(e: Emit, x: Value, axis: int) -> Value:
+    """The size of an axis as an i64."""
+    size = x.type.shape[axis]
+    return e.const(size, I64) if isinstance(size, int) else e.dim(x, axis=axis)
+
+
+DIM = Op(
+    name="dim",
+    doc="The size of one axis.",
+    typing=lambda setting, types, attrs: Typing((types[0].dtype,), (Type(I64),)),
+    compute=Pointwise(
+        lambda code, place, xs, sizes, attrs: xs[0].size(attrs["axis"]), lambda x, *, axis: int(np.shape(x)[axis])
+    ),
+    shape_only=(0,),
+    group=GROUP,
+)
+
+
+def _shape(e: Emit, x: Value) -> Value:
+    if not x.type.rank:
+        return e.zeros(sizes=(0,), dtype=I64)
+    return e.stack(*(dim_value(e, x, a) for a in range(x.type.rank)), axis=0)
+
+
+SHAPE = Op(
+    name="shape",
+    doc="The sizes of all axes, an i64 tensor.",
+    params=(Param("x"),),
+    typing=lambda setting, types, attrs: Typing((types[0].dtype,), (Type(I64, (types[0].rank,)),)),
+    compute=Composite(_shape),
+    reference="numpy.shape",
+    group=GROUP,
+)
+
+
+def _size(e: Emit, x: Value, *, axis: int | None = None) -> Value:
+    if axis is not None:
+        return dim_value(e, x, one_axis(axis, x.type.rank))
+    known = prod(d for d in x.type.shape if isinstance(d, int))
+    total = e.const(known, I64)
+    for a, d in enumerate(x.type.shape):
+        if not isinstance(d, int):
+            total = e.mul(total, e.dim(x, axis=a))
+    return total
+
+
+SIZE = Op(
+    name="size",
+    doc="The number of elements, or the size of one axis.",
+    params=(Param("x"), Param("axis", Kind.STATIC, None)),
+    typing=lambda setting, types, attrs: Typing((types[0].dtype,), (Type(I64),)),
+    compute=Composite(_size),
+    reference="numpy.size",
+    group=GROUP,
+)
+
+# ---- reshape -------------------------------------------------------------------------------------------
+
+
+def _reshape_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
+    x, *_ = types
+    sizes: Sizes = tuple(attrs["sizes"])
+    operands = (x.dtype, *size_operands(sizes))
+    open_axes = [i for i, s in enumerate(sizes) if s == -1]
+    if len(open_axes) > 1:
+        raise TypeProblem("E0306", "only one size of a shape may be -1")
+    shape, unknown = sizes_of([0 if s == -1 else s for s in sizes])
+    if open_axes:
+        at = open_axes[0]
+        shape = (*shape[:at], _missing(x, (*shape[:at], *shape[at + 1 :])), *shape[at + 1 :])
+    same = same_count(x.shape, shape)
+    if same is False:
+        shown = ", ".join(str(s) for s in sizes)
+        raise TypeProblem(
+            "E0306",
+            f"cannot reshape {count(x.shape)} elements ({x}) into [{shown}], which has {count(shape)}",
+        )
+    settled = same is True and not unknown
+    return Typing(operands, (x.with_shape(shape),), not settled, {"sizes": sizes})
+
+
+def _missing(x: Type, others: tuple[Dim, ...]) -> Dim:
+    """The size that -1 stands for."""
+    have, rest = count(x.shape), count(others)
+    if have is not None and rest is not None:
+        if rest == 0 or have % rest:
+            raise TypeProblem(
+                "E0306", f"cannot reshape {have} elements ({x}): {rest} of the sizes given do not divide it"
+            )
+        return have // rest
+    left = list(x.shape)
+    if all(d in left and (left.remove(d) or True) for d in others if isinstance(d, Size)):  # type: ignore[func-returns-value]
+        sizes = [d for d in left if isinstance(d, Size)]
+        ints = [prod(d for d in s if isinstance(d, int)) for s in (left, others)]
+        if len(sizes) == 1 and ints[0] == ints[1]:
+            return sizes[0]
+        if not sizes and ints[1] and ints[0] % ints[1] == 0:
+            return ints[0] // ints[1]
+    return Size()
+
+
+def _reshape_numpy(x: Any, *operands: int, sizes: Sizes) -> Any:
+    given = iter(operands)
+    dims = [s if isinstance(s, int) else int(next(given)) for s in sizes]
+    elements = int(np.size(x))
+    for d in dims:
+        if d < -1:
+            raise Fault(faults.NEGATIVE_SIZE, d)
+    if dims.count(-1) == 1:
+        rest = prod(d for d in dims if d != -1)
+        if rest == 0 or elements % rest:
+            raise Fault(faults.RESHAPE, elements, rest)
+        dims[dims.index(-1)] = elements // rest
+    if -1 in dims:
+        raise Fault(faults.NEGATIVE_SIZE, -1)
+    if prod(dims) != elements:
+        raise Fault(faults.RESHAPE, elements, prod(dims))
+    return np.reshape(x, dims)
+
+
+def _same_order(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Attrs) -> S:
+    """The element with the same number in row-major order."""
+    return xs[0].at(from_flat(code, flat_place(code, place, sizes), [xs[0].size(a) for a in range(xs[0].rank)]))
+
+
+RESHAPE = Op(
+    name="reshape",
+    doc="The same elements in another shape; one size may be -1.",
+    params=(Param("x"), Param("sizes", Kind.SIZES)),
+    typing=_reshape_types,
+    compute=Pointwise(_same_order, _reshape_numpy),
+    vjp=(lambda e, g, y, x, *rest, sizes: e.reshape_like(g, x),),
+    linear=(0,),
+    faults=(faults.RESHAPE, faults.NEGATIVE_SIZE),
+    bound=0.0,
+    reference="numpy.reshape",
+    group=GROUP,
+)
+
+RESHAPE_LIKE = Op(
+    name="reshape_like",
+    doc="The same elements in the shape of the second operand, which has as many.",
+    typing=lambda setting, types, attrs: Typing(
+        (types[0].dtype, types[1].dtype), (types[0].with_shape(types[1].shape),)
+    ),
+    compute=Pointwise(_same_order, lambda x, like: np.reshape(x, np.shape(like))),
+    vjp=(lambda e, c, y, g, like: e.reshape_like(c, g), None),
+    linear=(0,),
+    shape_only=(1,),
+    bound=0.0,
+    group="derivatives",
+)
+
+
+def _flatten(e: Emit, x: Value) -> Value:
+    if x.type.rank == 1:
+        return e.reshape(x, *dims_of(e, x, (0,))[1], sizes=tuple(x.type.shape))
+    return e.reshape(x, sizes=(-1,)) if 0 not in x.type.shape else e.reshape(x, sizes=(0,))
+
+
+FLATTEN = Op(
+    name="flatten",
+    doc="All elements in one axis.",
+    params=(Param("x"),),
+    typing=selection,
+    compute=Composite(_flatten),
+    reference="numpy.ndarray.flatten",
+    group=GROUP,
+)
+
+
+def _squeeze(e: Emit, x: Value, *, axis: Any = None) -> Value:
+    ones = tuple(a for a, d in enumerate(x.type.shape) if d == 1)
+    axes = ones if axis is None else axes_of(axis, x.type.rank)
+    for a in axes:
+        size = x.type.shape[a]
+        if isinstance(size, int) and size != 1:
+            raise TypeProblem("E0306", f"cannot squeeze axis {a}: its size is {size}, not 1")
+    entries, operands = dims_of(e, x, [a for a in range(x.type.rank) if a not in axes])
+    return e.reshape(x, *operands, sizes=tuple(entries))
+
+
+SQUEEZE = Op(
+    name="squeeze",
+    doc="Without the axes of size 1, or without the ones named, which must have it.",
+    params=(Param("x"), Param("axis", Kind.AXES, None)),
+    typing=selection,
+    compute=Composite(_squeeze),
+    reference="numpy.squeeze",
+    group=GROUP,
+)
+
+
+def _expand_dims(e: Emit, x: Value, *, axis: int) -> Value:
+    at = one_axis(axis, x.type.rank, new=True)
+    return e.index(x, spec=(("full",),) * at + (("new",),))
+
+
+EXPAND_DIMS = Op(
+    name="expand_dims",
+    doc="With a new axis of size 1.",
+    params=(Param("x"), Param("axis", Kind.STATIC)),
+    typing=selection,
+    compute=Composite(_expand_dims),
+    reference="numpy.expand_dims",
+    group=GROUP,
+)
+
+# ---- transpose -----------------------------------------------------------------------------------------
+
+
+def _transpose_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
+    (x,) = types
+    if "perm" in attrs:
+        perm = tuple(attrs["perm"])
+    elif attrs.get("axes") is None:
+        perm = tuple(reversed(range(x.rank)))
+    else:
+        perm = tuple(one_axis(a, x.rank) for a in attrs["axes"])
+        if sorted(perm) != list(range(x.rank)):
+            raise TypeProblem("E0304", f"`axes` must name each of the {x.rank} axes once, not {attrs['axes']}")
+    return Typing((x.dtype,), (x.with_shape(tuple(x.shape[a] for a in perm)),), attrs={"perm": perm})
+
+
+def _transpose_at(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Attrs) -> S:
+    perm = attrs["perm"]
+    return xs[0].at(tuple(place[perm.index(a)] for a in range(len(perm))))
+
+
+def inverse(perm: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes `perm`."""
+    return tuple(sorted(range(len(perm)), key=perm.__getitem__))
+
+
+TRANSPOSE = Op(
+    name="transpose",
+    doc="The axes in another order, reversed unless said otherwise; `x.T`.",
+    params=(Param("x"), Param("axes", Kind.AXES, None)),
+    typing=_transpose_types,
+    compute=Pointwise(_transpose_at, lambda x, *, perm: np.transpose(x, perm)),
+    vjp=(lambda e, g, y, x, *, perm: e.transpose(g, perm=inverse(perm)),),
+    linear=(0,),
+    bound=0.0,
+    reference="numpy.transpose",
+    group=GROUP,
+)
+
+
+def _swapaxes(e: Emit, x: Value, *, axis1: int, axis2: int) -> Value:
+    perm = list(range(x.type.rank))
+    a, b = one_axis(axis1, x.type.rank), one_axis(axis2, x.type.rank)
+    perm[a], perm[b] = perm[b], perm[a]
+    return e.transpose(x, perm=tuple(perm))
+
+
+SWAPAXES = Op(
+    name="swapaxes",
+    doc="With two axes swapped.",
+    params=(Param("x"), Param("axis1", Kind.STATIC), Param("axis2", Kind.STATIC)),
+    typing=selection,
+    compute=Composite(_swapaxes),
+    reference="numpy.swapaxes",
+    group=GROUP,
+)
+
+
+def _flip(e: Emit, x: Value, *, axis: Any = None) -> Value:
+    axes = axes_of(axis, x.type.rank)
+    spec = tuple(("slice", None, None, -1) if a in axes else ("full",) for a in range(x.type.rank))
+    return e.index(x, spec=spec)
+
+
+FLIP = Op(
+    name="flip",
+    doc="Elements in reverse order along axes.",
+    params=(Param("x"), Param("axis", Kind.AXES, None)),
+    typing=selection,
+    compute=Composite(_flip),
+    reference="numpy.flip",
+    group=GROUP,
+)
+
+# ---- broadcast -----------------------------------------------------------------------------------------
+
+
+def _broadcast_to_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
+    x, *_ = types
+    sizes: Sizes = tuple(attrs["sizes"])
+    shape, unknown = sizes_of(sizes)
+    fails = unknown
+    if x.rank > len(shape):
+        raise TypeProblem("E0302", f"cannot broadcast {x} to fewer axes: {len(shape)}", operand=0)
+    lead = len(shape) - x.rank
+    for axis, (a, b) in enumerate(zip(x.shape, shape[lead:], strict=True)):
+        joined = same_dims(a, b) if a != 1 else (b, False)
+        if joined is None:
+            raise TypeProblem("E0302", f"cannot broadcast axis {axis} of {x} to {b}", "only an axis of size 1 grows", 0)
+        fails |= joined[1]
+    return Typing((x.dtype, *size_operands(sizes)), (x.with_shape(shape),), fails, {"sizes": sizes})
+
+
+def _broadcast_to_numpy(x: Any, *operands: int, sizes: Sizes) -> Any:
+    given = iter(operands)
+    dims = [s if isinstance(s, int) else int(next(given)) for s in sizes]
+    for d in dims:
+        if d < 0:
+            raise Fault(faults.NEGATIVE_SIZE, d)
+    for axis, (a, b) in enumerate(zip(np.shape(x), dims[len(dims) - np.ndim(x) :], strict=True)):
+        if a not in (b, 1):
+            raise Fault(faults.CANNOT_BROADCAST, a, b, axis)
+    return np.broadcast_to(x, dims)
+
+
+def _broadcast_at(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Attrs) -> S:
+    """The element of the first operand that is repeated here; `axes` are those that it lacks, besides leading ones."""
+    x = xs[0]
+    left = [p for axis, p in enumerate(place) if axis not in attrs.get("axes", ())]
+    left = left[len(left) - x.rank :]
+    zero = code.const(I64, 0)
+    return x.at(tuple(code.select(x.size(axis).eq(1), zero, p) for axis, p in enumerate(left)))
+
+
+BROADCAST_TO = Op(
+    name="broadcast_to",
+    doc="Repeated along axes of size 1 and along new leading axes.",
+    params=(Param("x"), Param("sizes", Kind.SIZES)),
+    typing=_broadcast_to_types,
+    compute=Pointwise(_broadcast_at, _broadcast_to_numpy),
+    vjp=(lambda e, g, y, x, *rest, sizes: g,),
+    linear=(0,),
+    faults=(faults.CANNOT_BROADCAST, faults.NEGATIVE_SIZE),
+    bound=0.0,
+    reference="numpy.broadcast_to",
+    group=GROUP,
+)
+
+
+def _broadcast_like_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
+    x, like = types
+    return Typing((x.dtype, like.dtype), (x.with_shape(like.shape),), attrs={"axes": tuple(attrs.get("axes", ()))})
+
+
+def _broadcast_like_numpy(x: Any, like: Any, *, axes: tuple[int, ...]) -> Any:
+    return np.broadcast_to(np.expand_dims(x, axes) if axes else x, np.shape(like))
+
+
+BROADCAST_LIKE = Op(
+    name="broadcast_like",
+    doc="Repeated to the shape of the second operand; `axes` of it are put in first.",
+    typing=_broadcast_like_types,
+    compute=Pointwise(_broadcast_at, _broadcast_like_numpy),
+    vjp=(
+        lambda e, c, y, x, like, *, axes: e.sum(c, axes=axes, keepdims=False) if axes else c,
+        None,
+    ),
+    linear=(0,),
+    shape_only=(1,),
+    bound=0.0,
+    group="derivatives",
+)
+
+# ---- concat and stack ----------------------------------------------------------------------------------
+
+
+def _rows_type(setting: Setting, types: tuple[Type, ...], what: str) -> Type:
+    """The common dtype of what is put together, which has one rank."""
+    if not types:
+        raise TypeProblem("E0308", f"`{what}` needs at least one tensor")
+    for i, t in enumerate(types):
+        if t.rank != types[0].rank:
+            raise TypeProblem("E0308", f"the items of `{what}` have different ranks: {types[0]} and {t}", operand=i)
+    dtype, weak = join_dtypes(types, setting.default_float)
+    return Type(dtype, (), weak)
+
+
+def _same_axis(types: tuple[Type, ...], axis: int) -> tuple[Dim, bool]:
+    """The size that all have on an axis, and whether only the run can tell that they do."""
+    dim, fails = types[0].shape[axis], False
+    for i, t in enumerate(types[1:], 1):
+        same = same_dims(dim, t.shape[axis])
+        if same is None:
+            raise TypeProblem(
+                "E0308",
+                f"the items differ on axis {axis}: {types[0]} and {t}",
+                "all axes but the one along which they are joined must be equal",
+                i,
+            )
+        dim, fails = same[0], fails or same[1]
+    return dim, fails
+
+
+def _concat_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
+    kind = _rows_type(setting, types, "concat")
+    rank = types[0].rank
+    if not rank:
+        raise TypeProblem("E0308", "`concat` joins tensors of rank 1 or more", "for scalars write a list: `[a, b]`")
+    along = one_axis(attrs.get("axis", 0), rank)
+    shape: list[Dim] = []
+    fails = False
+    for axis in range(rank):
+        if axis == along:
+            sizes = [t.shape[axis] for t in types]
+            known = [d for d in sizes if isinstance(d, int)]
+            left = [d for d in sizes if isinstance(d, Size)]
+            shape.append(left[0] if len(left) == 1 and not sum(known) else Size() if left else sum(known))
+        else:
+            dim, checked = _same_axis(types, axis)
+            shape.append(dim)
+            fails |= checked
+    out = Type(kind.dtype, tuple(shape), kind.weak)
+    return Typing((kind.dtype,) * len(types), (out,), fails, {"axis": along})
+
+
+def _concat_at(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Attrs) -> S:
+    axis = attrs["axis"]
+    start = code.const(I64, 0)
+    chosen: S | None = None
+    for x in xs:
+        size = x.size(axis)
+        inside = place[axis] - start
+        # a place in another piece is held inside this one; what is read there is not used
+        held = code.select((inside < 0) | (inside >= size), code.const(I64, 0), inside)
+        element = _read_if_any(code, x, (*place[:axis], held, *place[axis + 1 :]), size)
+        chosen = element if chosen is None else code.select(place[axis] >= start, element, chosen)
+        start = start + size
+    assert chosen is not None
+    return chosen
+
+
+def _read_if_any(code: Code, x: Reader, place: Places, size: S) -> S:
+    return x.at(place)
+
+
+def _check_same(xs: Sequence[Any], but: int | None) -> None:
+    for x in xs[1:]:
+        for axis, (a, b) in enumerate(zip(np.shape(xs[0]), np.shape(x), strict=True)):
+            if axis != but and a != b:
+                raise Fault(faults.LENGTHS, a, b, axis)
+
+
+def _concat_numpy(*xs: Any, axis: int) -> Any:
+    _check_same(xs, axis)
+    return np.concatenate(xs, axis)
+
+
+def _concat_slope(e: Emit, i: int, g: Value, y: Value, *xs: Value, axis: int) -> Value:
+    start = e.const(0, I64)
+    known = 0
+    for x in xs[:i]:
+        size = x.type.shape[axis]
+        if isinstance(size, int):
+            known += size
+        else:
+            start = e.add(start, e.dim(x, axis=axis))
+    start = (
+        e.add(start, e.const(known, I64))
+        if any(isinstance(x.type.shape[axis], Size) for x in xs[:i])
+        else e.const(known, I64)
+    )
+    return e.part(g, xs[i], start, axis=axis)
+
+
+CONCAT = Op(
+    name="concat",
+    doc="Tensors one behind the other along an axis.",
+    params=(Param("xs", Kind.TENSORS), Param("axis", Kind.STATIC, 0)),
+    typing=_concat_types,
+    compute=Pointwise(_concat_at, _concat_numpy),
+    vjp=_concat_slope,
+    linear=(-1,),
+    faults=(faults.LENGTHS,),
+    bound=0.0,
+    reference="numpy.concatenate",
+    group=GROUP,
+)
+
+
+def _part_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
+    g, like, _ = types
+    axis = attrs["axis"]
+    shape = (*g.shape[:axis], like.shape[axis], *g.shape[axis + 1 :])
+    return Typing((g.dtype, like.dtype, I64), (g.with_shape(shape),))
+
+
+def _part_at(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Attrs) -> S:
+    axis = attrs["axis"]
+    return xs[0].at((*place[:axis], place[axis] + xs[2].at(()), *place[axis + 1 :]))
+
+
+def _part_numpy(g: Any, like: Any, start: int, *, axis: int) -> Any:
+    return g[(slice(None),) * axis + (slice(start, start + np.shape(like)[axis]),)]
+
+
+def _part_slope(e: Emit, c: Value, y: Value, g: Value, like: Value, start: Value, *, axis: int) -> Into:
+    stop = e.add(start, e.dim(like, axis=axis))
+    spec = (("full",),) * axis + (("slice", "v", "v", None),)
+    return Into("index_add", (c, start, stop), {"spec": spec})
+
+
+PART = Op(
+    name="part",
+    doc="As many elements along an axis as the second operand has, beginning at the third.",
+    typing=_part_types,
+    compute=Pointwise(_part_at, _part_numpy),
+    vjp=(_part_slope, None, None),
+    linear=(0,),
+    shape_only=(1,),
+    bound=0.0,
+    group="derivatives",
+)
+
+
+def _stack_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
+    kind = _rows_type(setting, types, "stack")
+    rank = types[0].rank
+    axis = one_axis(attrs.get("axis", 0), rank, new=True)
+    dims = [_same_axis(types, a) for a in range(rank)]
+    shape: list[Dim] = [d for d, _ in dims]
+    shape.insert(axis, len(types))
+    out = Type(kind.dtype, tuple(shape), kind.weak)
+    return Typing((kind.dtype,) * len(types), (out,), any(f for _, f in dims), {"axis": axis})
+
+
+def _stack_at(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Attrs) -> S:
+    axis = attrs["axis"]
+    rest = (*place[:axis], *place[axis + 1 :])
+    chosen = xs[0].at(rest)
+    for i, x in enumerate(xs[1:], 1):
+        chosen = code.select(place[axis].eq(i), x.at(rest), chosen)
+    return chosen
+
+
+def _stack_numpy(*xs: Any, axis: int) -> Any:
+    _check_same(xs, None)
+    return np.stack(xs, axis)
+
+
+STACK = Op(
+    name="stack",
+    doc="Tensors of one shape side by side along a new axis; `[a, b]`.",
+    params=(Param("xs", Kind.TENSORS), Param("axis", Kind.STATIC, 0)),
+    typing=_stack_types,
+    compute=Pointwise(_stack_at, _stack_numpy),
+    vjp=lambda e, i, g, y, *xs, axis: e.index(g, spec=(("full",),) * axis + (("at", i),)),
+    linear=(-1,),
+    faults=(faults.LENGTHS,),
+    bound=0.0,
+    reference="numpy.stack",
+    group=GROUP,
+)

@@ -1,0 +1,23 @@
+"""The table of operations, by name: every `Op` that stands in an entry file. Adding an op touches that file alone."""
+
+from __future__ import annotations
+
+from graphdsl.ops import (
+    arithmetic,
+    choosing,
+    contraction,
+    creation,
+    draws,
+    files,
+    functions,
+    indexing,
+    reductions,
+    shape,
+)
+from graphdsl.ops.op import Op
+
+ENTRY_FILES = (arithmetic, choosing, functions, reductions, contraction, shape, indexing, creation, draws, files)
+
+OPS: dict[str, Op] = {
+    entry.name: entry for file in ENTRY_FILES for entry in vars(file).values() if isinstance(entry, Op)
+}
