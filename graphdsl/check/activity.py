@@ -1,0 +1,122 @@
+"""Which values may lie between a derivative's target and what is differentiated, on the finished core.
+
+From it: the marks by which eager mode records, the errors of language.md §7 (an order that the text does not fix; a
+`y` from outside the function), and the warning where a derivative is zero by the text, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphdsl.check.zero import why_zero
+from graphdsl.core.between import Between
+from graphdsl.core.ir import Derive, ParamTarget, Program, Value
+from graphdsl.core.links import Links
+from graphdsl.source.diagnostic import Diagnostic, Label
+
+
+def analyse(program: Program) -> list[Diagnostic]:
+    """Mark what is to be recorded; the errors and warnings there are."""
+    links = Links(program.main)
+    walks = [Between(links, d) for d in links.derives]
+    found: list[Diagnostic] = []
+    for walk in walks:
+        _mark(links, walk)
+        found.extend(_from_outside(links, walk))
+    found.extend(_unfixed_orders(walks))
+    if not found:
+        found.extend(warning for walk in walks for warning in why_zero(links, walk))
+    return found
+
+
+# ---- marks ----------------------------------------------------------------------------------
+
+
+def _mark(links: Links, walk: Between) -> None:
+    """`tracked`: the walk goes on from here, or a target is passed on; `leaf`: a target is made here."""
+    for node in walk.walked:
+        if isinstance(node, Value):
+            node.tracked = True
+    for holders in walk.holders:
+        if walk.values.isdisjoint(holders):
+            continue
+        for node in holders:
+            if not isinstance(node, Value):
+                continue
+            if links.origins.get(node):
+                node.tracked = True
+            elif node in walk.values:
+                node.leaf = True
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _unfixed_orders(walks: list[Between]) -> Iterator[Diagnostic]:
+    """A derivative that walks through its own earlier result, straight or through other derivatives."""
+    through = {walk.derive: list(walk.through) for walk in walks}
+    reported: set[tuple[int, int]] = set()
+    for derive in _in_circles(through):
+        place = (derive.span.start, derive.span.end)
+        if place in reported:
+            continue
+        reported.add(place)
+        yield Diagnostic(
+            "E0401",
+            "the order of this derivative depends on how often it is reached: "
+            "what it differentiates may be its own result from an earlier trip",
+            derive.span,
+            "the order of a derivative is fixed by the text: write `grad(grad(y, x), x)` for a second derivative, "
+            "or differentiate something that is computed anew in each trip",
+        )
+
+
+def _in_circles(through: dict[Derive, list[Derive]]) -> list[Derive]:
+    """Those that lead back to themselves: what is left when all that lead nowhere are taken away, both ways."""
+    alone = [d for d, inner in through.items() if d in inner]
+    if alone:
+        return alone
+    left = {d: set(inner) for d, inner in through.items()}
+    while True:
+        used = {d for inner in left.values() for d in inner}
+        ends = [d for d, inner in left.items() if not inner or d not in used]
+        if not ends:
+            return [d for d in through if d in left]
+        for d in ends:
+            del left[d]
+        for inner in left.values():
+            inner.difference_update(ends)
+
+
+def _from_outside(links: Links, walk: Between) -> Iterator[Diagnostic]:
+    """`grad(y, w)` where `y` was computed before the function was entered."""
+    derive = walk.derive
+    if not links.func_of(derive).body.params:
+        return
+    roots = _roots(links, derive.y)
+    entering = {v for v in roots if links.defs[v].instr is None}
+    if roots != entering:
+        return
+    for target in derive.targets:
+        if isinstance(target, ParamTarget) or _roots(links, target) & roots:
+            continue
+        name = derive.y.name or "y"
+        yield Diagnostic(
+            "E0402",
+            f"`{name}` came into this function from outside: a derivative reaches back to the entry of its call only",
+            derive.span,
+            f"compute `{name}` in the function, or pass a function and call it here: `fn D(f, x) = grad(f(x), x)`",
+            (Label(links.func_of(derive).span, "it was computed before this call"),),
+        )
+        return
+
+
+def _roots(links: Links, value: Value) -> set[Value]:
+    """The values that may be this one, where they were made: in this function, as far as that goes."""
+    found, todo = {value}, [value]
+    while todo:
+        for source in links.origins.get(todo.pop(), ()):
+            if isinstance(source, Value) and source not in found:
+                found.add(source)
+                todo.append(source)
+    return {v for v in found if not links.origins.get(v)}

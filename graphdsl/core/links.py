@@ -1,0 +1,190 @@
+"""Where the values of a program come from and what they flow into, as derivatives see it.
+
+Built once for a program, asked by every derivative. An edge *passes* where the same value goes on under another name
+(joins), and is an *op* where a new value is made from it. There are no edges without derivative (ints, `round`, `:=`).
+Nodes are values, or what stands for memory (`graphdsl.graph.links` adds those).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Value, While
+from graphdsl.core.printer import functions
+from graphdsl.core.structure import regions, results
+from graphdsl.ops.op import Op
+
+Node = Hashable
+
+
+def receives(op: Op, i: int, operand: Value, out: Value) -> bool:
+    """Whether an op has a derivative from `out` to its operand `i`."""
+    if op.vjp is None or not operand.type.dtype.is_float or not out.type.dtype.is_float:
+        return False
+    return i not in op.shape_only and (callable(op.vjp) or op.vjp[i] is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Def:
+    """Where a value is made: out `index` of `instr`, or (`instr` None) param `index` of `block`."""
+
+    block: Block
+    instr: Any
+    index: int
+    number: int  # in program order
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What a block belongs to: a region of `instr`, which stands in `parent`; or the body of `func` (both None)."""
+
+    func: Func
+    instr: Any
+    parent: Block | None
+
+
+class Links:
+    """Of `main` and all functions it calls."""
+
+    def __init__(self, main: Func) -> None:
+        self.funcs = [*functions(main), main]
+        self.defs: dict[Value, Def] = {}
+        self.owner: dict[Block, Owner] = {}
+        self.last: dict[Any, int] = {}  # of a region instruction: the number of the last value inside
+        self.first: dict[Any, int] = {}
+        self.into: dict[Node, list[tuple[Node, bool]]] = defaultdict(list)  # (to, whether it passes)
+        self.origins: dict[Node, list[Node]] = defaultdict(list)  # from where a join got its value
+        self.sources: dict[Node, list[Node]] = defaultdict(list)  # both kinds, backwards, but not into calls
+        self.derives: list[Derive] = []
+        self._count = 0
+        for func in self.funcs:
+            self._scan(func)
+
+    def inside(self, node: Node, instr: Any) -> bool:
+        """Whether a value is made within a region instruction."""
+        if not isinstance(node, Value):
+            return False
+        return self.first[instr] <= self.defs[node].number <= self.last[instr]
+
+    def path(self, derive: Derive) -> list[tuple[Block, int]]:
+        """The blocks around a derivative with the position in each, from the innermost outwards."""
+        block, instr = self.defs[derive.outs[0]].block, derive
+        found = []
+        while True:
+            found.append((block, _position(block, instr)))
+            owner = self.owner[block]
+            if owner.parent is None:
+                return found
+            block, instr = owner.parent, owner.instr
+
+    def func_of(self, derive: Derive) -> Func:
+        """The function in which a derivative stands."""
+        return self.owner[self.defs[derive.outs[0]].block].func
+
+    # ---- building ----
+
+    def _scan(self, func: Func) -> None:
+        self._block(func.body, Owner(func, None, None))
+        todo: list[Any] = [iter(func.body.body)]
+        place = [func.body]
+        open_regions: list[Any] = [None]
+        while todo:
+            instr = next(todo[-1], None)
+            if instr is None:
+                todo.pop()
+                place.pop()
+                done = open_regions.pop()
+                if done is not None:
+                    self.last[done] = self._count
+                    self._outs(done, place[-1])
+                continue
+            inner = regions(instr)
+            if inner:
+                self.first[instr] = self._count + 1
+                for i, region in enumerate(reversed(inner)):
+                    todo.append(iter(region.body))
+                    place.append(region)
+                    open_regions.append(instr if i == 0 else None)
+            self._enter(instr, place, inner, func)
+
+    def _enter(self, instr: Any, place: list[Block], inner: tuple[Block, ...], func: Func) -> None:
+        parent = place[-1 - len(inner)]
+        for region in inner:
+            self._block(region, Owner(func, instr, parent))
+        if not inner:
+            self._outs(instr, parent)
+        if isinstance(instr, Derive):
+            self.derives.append(instr)
+        self.link(instr)
+
+    def _block(self, block: Block, owner: Owner) -> None:
+        self.owner[block] = owner
+        for i, p in enumerate(block.params):
+            self._count += 1
+            self.defs[p] = Def(block, None, i, self._count)
+
+    def _outs(self, instr: Any, block: Block) -> None:
+        for i, v in enumerate(results(instr)):
+            self._count += 1
+            self.defs[v] = Def(block, instr, i, self._count)
+
+    def passes(self, source: Node, target: Node) -> None:
+        """The value `source` goes on as `target`."""
+        self.into[source].append((target, True))
+        self.origins[target].append(source)
+        self.sources[target].append(source)
+
+    def makes(self, source: Node, target: Node) -> None:
+        """`target` is computed from `source`."""
+        self.into[source].append((target, False))
+        self.sources[target].append(source)
+
+    def join(self, sources: Iterable[Value], targets: Iterable[Value]) -> None:
+        for s, t in zip(sources, targets, strict=True):
+            if t.type.dtype.is_float:
+                self.passes(s, t)
+
+    def link(self, instr: Any) -> None:
+        """The edges of one instruction."""
+        match instr:
+            case Apply(op=op, args=args, outs=outs):
+                for out in outs:
+                    for i, arg in enumerate(args):
+                        if receives(op, i, arg, out):
+                            self.makes(arg, out)
+            case Convert(arg=arg, out=out):
+                self.join((arg,), (out,))
+            case If(then=then, orelse=orelse, outs=outs):
+                self.join(then.yields, outs)
+                self.join(orelse.yields, outs)
+            case While(inits=inits, cond=cond, body=body, outs=outs):
+                for targets in (cond.params, body.params, outs):
+                    self.join(inits, targets)
+                    self.join(body.yields, targets)
+            case For(inits=inits, body=body, outs=outs):
+                for targets in (body.params[1:], outs):
+                    self.join(inits, targets)
+                    self.join(body.yields, targets)
+            case Call(func=func, args=args, outs=outs):
+                for arg, param in zip(args, func.body.params, strict=True):
+                    if param.type.dtype.is_float:
+                        self.into[arg].append((param, False))
+                for result, out in zip(func.body.yields, outs, strict=True):
+                    if out.type.dtype.is_float:
+                        self.into[result].append((out, True))
+                        self.origins[out].append(result)
+            case Derive(y=y, seed=seed, outs=outs):
+                for out in outs:
+                    self.makes(y, out)
+                    if seed is not None:
+                        self.makes(seed, out)
+
+
+def _position(block: Block, instr: Any) -> int:
+    for i, other in enumerate(block.body):
+        if other is instr:
+            return i
+    raise AssertionError("an instruction is not in its block")
