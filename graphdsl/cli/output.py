@@ -32,6 +32,10 @@ class Output:
             return Paint(stream.isatty() and not plain)
         return Paint(self.color == "always")
 
+    def stdout_paint(self, text: str, style: str) -> str:
+        """A text in colour, if stdout has it."""
+        return self.paint(sys.stdout)(text, style)
+
     def diagnostics(self, found: Iterable[Diagnostic]) -> None:
         """Errors and warnings, in order."""
         sys.stdout.flush()
