@@ -1,0 +1,53 @@
+"""What a running program says, as events: the sinks that the CLI and the API pass in turn them into text or JSON.
+
+One event for each text, and one for each run of consecutive values of a `print`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from graphdsl.ops.types import DType
+
+
+class Shown(NamedTuple):
+    """A printed value under its source text."""
+
+    name: str
+    dtype: DType
+    value: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape if isinstance(self.value, np.ndarray) else ()
+
+
+class Sink(Protocol):
+    """Takes print events in the order in which they happen. `line` is that of the statement."""
+
+    def values(self, line: int, items: Sequence[Shown]) -> None: ...
+
+    def text(self, line: int, text: str) -> None: ...
+
+    def flush(self) -> None:
+        """What was said so far must be out (an error follows, or the end)."""
+
+
+@dataclass
+class Recorded:
+    """A sink that keeps what it gets: `(line, items or text)`."""
+
+    events: list[tuple[int, list[Shown] | str]] = field(default_factory=list)
+
+    def values(self, line: int, items: Sequence[Shown]) -> None:
+        self.events.append((line, list(items)))
+
+    def text(self, line: int, text: str) -> None:
+        self.events.append((line, text))
+
+    def flush(self) -> None:
+        pass
