@@ -78,8 +78,8 @@ class Emit:
     def literal(self, value: Value) -> float | int | bool | None:
         """The number that `value` is, if it was written just before."""
         for instr in self.block.body[: -_LOOK_BACK - 1 : -1]:
-            if isinstance(instr, Const) and instr.out is value:
-                return cast("float | int | bool", instr.value)
+            if isinstance(instr, Const) and instr.out is value and not isinstance(instr.value, tuple):
+                return instr.value
         return None
 
 

@@ -1,14 +1,17 @@
 """Derivative rules as templates: a rule of an op's entry, traced once for given types and read by both modes.
 
-A template is a `Block`. Eager mode compiles it to a Python function; graph mode inlines it. So there is one rule, and the same
-ops in the same order. The rest of what happens between two rules is written here too, once: a contribution is summed
-over what was broadcast, and added to the running sum, which starts from +0.0.
+A template is a `Block`. Eager mode compiles it to a Python function; graph mode inlines it. So there is one rule, and
+the same ops in the same order. The rest of what happens between two rules is written here too, once: a contribution is
+summed over what was broadcast, and added to the running sum, which starts from +0.0.
 
-    vjp_template(…, i, first=True)    params: g…, operands…, outs…          yields: the new running sum of operand i
-    vjp_template(…, i, first=False)   params: the running sum, g…, operands…, outs…
-    jvp_template(…, active)           params: a tangent for each active operand, operands…, outs…   yields: out's tangent
+    vjp_template(…, i, first=True)    params: g…, operands…, outs…   yields: the new running sum of operand i
+    vjp_template(…, i, first=False)   params: the running sum, g…, operands…, outs…   yields: the same
+    jvp_template(…, active)           params: a tangent for each active operand, operands…, outs…
+                                      yields: the tangent of the result
 
-There is one `g` for each result of the op (all ops so far have one). `uses` says, for every param, whether the
+There is one `g` for each result of the op (all ops so far have one). A cotangent and a running sum hold no -0.0: they
+began with +0.0, and so must the seed of a `vjp` (`u + 0.0`); where a contribution is such by what it is made of, adding
++0.0 to it is left out. `uses` says, for every param, whether the
 template reads its value, only its shape, or nothing of it: what is not read need not be kept, and may be anything.
 None: there is no derivative this way (`round`, an int): nothing is added.
 """
@@ -16,13 +19,14 @@ None: there is no derivative this way (`round`, an int): nothing is added.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Apply, Block, Const, Value
-from graphdsl.ops.op import Attrs, Elementwise, Into, Op, Setting
+from graphdsl.ops.op import Attrs, Elementwise, Into, Op, Pointwise, Setting
 from graphdsl.ops.table import OPS
 from graphdsl.ops.type_rules import same_shape
 from graphdsl.ops.types import Dim, Size, Type
@@ -39,10 +43,15 @@ class Use(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """A traced rule. Its instructions are `Apply` and `Const` only; `uses` has an entry for each of `block.params`."""
+    """A traced rule. Its instructions are `Apply` and `Const` only; `uses` has an entry for each of `block.params`.
+
+    `owned`: the result is an array of its own; else it may be a param, or a view of one, and is not to be written into
+    (as `index_add` does with the running sum that it gets) without a copy.
+    """
 
     block: Block
     uses: tuple[Use, ...]
+    owned: bool
 
     @property
     def out(self) -> Value:
@@ -91,7 +100,7 @@ def inline(template: Template, emit: Emit, *values: Value) -> Value:
             sizes.update((d, s) for d, s in zip(param.type.shape, value.type.shape, strict=True) if isinstance(d, Size))
     for instr in template.block.body:
         match instr:
-            case Const(value=number, out=out):
+            case Const(value=int() | float() as number, out=out):
                 found[out] = emit.const(number, out.type.dtype)
             case Apply(op=op, args=args, attrs=attrs, outs=outs):
                 known = {name: _with_sizes(v, sizes) for name, v in attrs.items()}
@@ -132,7 +141,7 @@ def _trace_vjp(
         total = e.apply(OPS[contribution.op], start, *contribution.args, **contribution.attrs)
     else:
         fitting = _fit(e, contribution, xs[operand])
-        total = e.add(acc[0], fitting) if acc else e.add(fitting, e.like(0.0, fitting))
+        total = e.add(acc[0], fitting) if acc else from_zero(e, fitting, gs)
     e.block.yields = [total]
     return e.block
 
@@ -207,7 +216,51 @@ def _one(values: Sequence[Value]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-# ---- what a template reads -----------------------------------------------------------------------------
+# ---- negative zeros --------------------------------------------------------------------------------------
+
+_MOVES = {"index", "part", "reshape", "reshape_like", "transpose", "broadcast_to", "broadcast_like", "index_add"}
+_SUMS = {"sum", "zeros_like", "zeros", "ones", "ones_like"}  # lanes start at +0.0
+
+
+def from_zero(e: Emit, value: Value, sums: Sequence[Value]) -> Value:
+    """`value + 0.0`, or `value` itself where no element of it can be -0.0. `sums` are known to hold none."""
+    made = {out: instr for instr in e.block.body if isinstance(instr, Apply | Const) for out in _outs(instr)}
+    stack, seen = [value], set(sums)
+    while stack:
+        v = stack.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        match made.get(v):
+            case Const(value=int() | float() as number) if math.copysign(1.0, number) > 0:
+                pass
+            case Apply(op=op) if op.name in _SUMS:
+                pass
+            case Apply(op=op, args=(g, like)) if op.name == "sum_to" and _shrinks(g.type, like.type):
+                pass
+            case Apply(op=op, args=args) if op.name in _MOVES or op.name == "sum_to":
+                stack.append(args[0])
+            case Apply(op=op, args=args) if op.name in ("concat", "stack", "add"):
+                stack.extend(args)
+            case Apply(op=op, args=args) if op.name == "where":
+                stack.extend(args[1:])
+            case Apply(op=op, args=args) if op.name == "update":
+                stack.extend(args[:2])
+            case _:
+                return e.add(value, e.like(0.0, value))
+    return value
+
+
+def _shrinks(g: Type, like: Type) -> bool:
+    """Whether it is known that something is summed."""
+    return g.rank > like.rank or any(b == 1 and isinstance(a, int) for a, b in zip(g.shape, like.shape, strict=True))
+
+
+def _outs(instr: Any) -> tuple[Value, ...]:
+    return instr.outs if isinstance(instr, Apply) else (instr.out,)
+
+
+# ---- what a template reads, and what it gives ------------------------------------------------------------
 
 
 def _without_unused(block: Block) -> None:
@@ -215,8 +268,7 @@ def _without_unused(block: Block) -> None:
     needed = set(block.yields)
     kept = []
     for instr in reversed(block.body):
-        outs = instr.outs if isinstance(instr, Apply) else (instr.out,) if isinstance(instr, Const) else ()
-        if needed.intersection(outs):
+        if needed.intersection(_outs(instr)):
             kept.append(instr)
             if isinstance(instr, Apply):
                 needed.update(instr.args)
@@ -232,6 +284,15 @@ def _uses(block: Block) -> tuple[Use, ...]:
                     uses[arg] = Use.SHAPE if i in instr.op.shape_only else Use.VALUE
     uses.update((v, Use.VALUE) for v in block.yields if v in uses)
     return tuple(uses[p] for p in block.params)
+
+
+def _owned(block: Block) -> bool:
+    """Whether what the block yields is computed by an op that makes a new array."""
+    for instr in block.body:
+        if isinstance(instr, Apply) and block.yields[0] in instr.outs:
+            moves = isinstance(instr.op.compute, Pointwise) and instr.op.name not in ("zeros_like", "concat", "stack")
+            return not moves and instr.op.name not in ("stop_gradient", "cast")
+    return False
 
 
 # ---- the cache: one template for all types that differ only in which sizes are unknown --------------------
@@ -261,7 +322,7 @@ def _cached(
         block = trace(Emit(Block(), setting, NOWHERE), known, ins, results)
         if block is not None:
             _without_unused(block)
-        _templates[key] = None if block is None else Template(block, _uses(block))
+        _templates[key] = None if block is None else Template(block, _uses(block), _owned(block))
     return _templates[key]
 
 
