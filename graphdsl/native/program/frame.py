@@ -213,4 +213,3 @@ class Frame:
         multiply = intrinsic(self.unit.module, "llvm.smul.with.overflow.i64", pair, I64, I64)
         both = self.b.call(multiply, [x, y])
         return self.b.select(self.b.extract_value(both, 1), int64((1 << 63) - 1), self.b.extract_value(both, 0))
-

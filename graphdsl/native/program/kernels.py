@@ -211,7 +211,9 @@ class Writer:
         if lies is Lies.ONE:
             return self._fixed[value]
         place = self.b.add(self._row[value], self._index) if not is_int(self._row[value], 0) else self._index
-        found = self.code.load(value.type.dtype, at(self.b, self._pointers[value], place, memory_type(value.type.dtype)))
+        found = self.code.load(
+            value.type.dtype, at(self.b, self._pointers[value], place, memory_type(value.type.dtype))
+        )
         if lies is Lies.FULL:
             return found
         one = self.b.icmp_signed("==", self._steps[value][-1], int64(0))
@@ -312,7 +314,9 @@ class Writer:
             for i, (vector, number) in enumerate(zip(vectors, numbers, strict=True)):
                 one = b.extract_element(vector, lane) if self.shape.lanes > 1 else vector
                 code = Llvm(b, self.unit.target)
-                b.store(code.convert(code.value(number.dtype, one), INT).ref, at(b, self.context, Word.NUMBERS + i, I64))
+                b.store(
+                    code.convert(code.value(number.dtype, one), INT).ref, at(b, self.context, Word.NUMBERS + i, I64)
+                )
             b.ret(ir.Constant(I32, Status.FAULT))
 
     def _note(self, word: Word, value: ir.Value) -> None:

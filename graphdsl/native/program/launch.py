@@ -43,7 +43,9 @@ def launch(frame: Frame, region: Region, outer: dict[Value, Value], sizes: Sizes
         words.extend(_dynamic(value, sizes[value]))
     space = _space_sizes(region, sizes)
     words.extend((s, None) for d, s in zip(region.space, space, strict=True) if not isinstance(d, int))
-    kernel = frame.unit.private(key(frame, region), "kernel", KERNEL, lambda made: Writer(frame.unit, made, shape).write())
+    kernel = frame.unit.private(
+        key(frame, region), "kernel", KERNEL, lambda made: Writer(frame.unit, made, shape).write()
+    )
     groups = shape.space.groups if shape.space.flat else shape.space.groups[:-1]
     extent = frame.product([space[a] for group in groups for a in group])
     status = frame.b.call(kernel, [frame.context, frame.spill_parts(words), int64(0), extent])

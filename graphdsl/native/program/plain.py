@@ -9,11 +9,11 @@ from graphdsl.core.ir import Value
 from graphdsl.core.structure import operands
 from graphdsl.graph.ir import Fused, NewShadow, NewTape, Push, Put, Read, Take
 from graphdsl.native.flow import I32, I64, POINTER, call_address, int64
-from graphdsl.native.program.apply import apply, converted, fused
+from graphdsl.native.program.apply import apply, converted, fused, renamed
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.tapes import tape_instr
 from graphdsl.native.program.usage import Instr
-from graphdsl.native.program.values import Tensor, parts, whole, words
+from graphdsl.native.program.values import whole, words
 from graphdsl.native.program.words import Status, Word
 from graphdsl.ops.types import DType
 
@@ -29,9 +29,9 @@ def plain(frame: Frame, instr: Instr) -> None:
         case ir.Const(value=value, out=out):
             frame.values[out] = frame.code.const(out.type.dtype, value).ref
         case ir.Convert(arg=arg, out=out) if arg.type.dtype is not out.type.dtype:
-            converted(frame, arg, out)
+            converted(frame, instr)
         case ir.Convert(arg=arg, out=out) | ir.Leaf(arg=arg, out=out):
-            same(frame, arg, out)
+            renamed(frame, arg, out)
         case ir.Undef(out=out):
             frame.values[out] = frame.nothing(out.type)
         case ir.Feed():
@@ -52,12 +52,6 @@ def plain(frame: Frame, instr: Instr) -> None:
             call_back(frame, instr)
         case _:
             raise TypeError(f"not an instruction of a graph: {type(instr).__name__}")
-
-
-def same(frame: Frame, arg: Value, out: Value) -> None:
-    """`out` is the value `arg`."""
-    native = frame.hand_on(arg)
-    frame.values[out] = whole(out.type, parts(native)) if isinstance(native, Tensor) else native
 
 
 def listed(frame: Frame, instr: ir.Const) -> None:

@@ -19,6 +19,7 @@ from graphdsl.native.program.usage import Plan
 from graphdsl.native.program.values import Native, Shadow, Tape, part_types, parts, whole
 from graphdsl.ops.types import Type
 
+
 def block(frame: Frame, block: Block, given: Iterable[Value]) -> Steps[list[Native]]:
     """The instructions of a block that owns `given`; gives what it yields, each with a reference."""
     plan = frame.unit.usage.plan(block, given)

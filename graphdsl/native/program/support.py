@@ -19,6 +19,7 @@ from graphdsl.native.program.words import FREE_LISTS, HEADER_BYTES, PADDING, Hea
 from graphdsl.native.scalar import I1, intrinsic
 from graphdsl.native.target import Target, function
 
+VERSION = "1"
 SIGNATURES = {
     "gdl.new": ir.FunctionType(POINTER, [POINTER, I64]),
     "gdl.release": ir.FunctionType(VOID, [POINTER, POINTER]),
@@ -204,7 +205,10 @@ def _free(made: ir.Function, release: ir.Function) -> None:
     b = _begin(made)
     context, tape = made.args
     kept = at(b, tape, KEPT, I64)
-    with _chunks(b, kept, context, release) as (chunk, top), _places(b, at(b, chunk, HEADER_BYTES + CHUNK_HEAD), top) as place:
+    with (
+        _chunks(b, kept, context, release) as (chunk, top),
+        _places(b, at(b, chunk, HEADER_BYTES + CHUNK_HEAD), top) as place,
+    ):
         b.call(release, [context, b.load(place, typ=POINTER)])
     with _chunks(b, tape, context, release):
         pass

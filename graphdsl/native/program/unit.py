@@ -51,7 +51,9 @@ class Unit:
                 given.extend([POINTER] if i in saved else part_types(p.type))
             results = [t for v in func.body.yields for t in part_types(v.type)]
             type = ir.FunctionType(ir.LiteralStructType([I32, *results]), given)
-            made = function(self.module, self.target, f"f{len(self._functions)}.{_plain(func.name)}", type, private=True)
+            made = function(
+                self.module, self.target, f"f{len(self._functions)}.{_plain(func.name)}", type, private=True
+            )
             made.calling_convention = "fastcc"
             self._functions[func] = made
             self.pending.append((func, made, saved))
@@ -69,7 +71,9 @@ class Unit:
         """The data and the owner of a literal tensor, a constant of the module but for its count of references."""
         element = memory_type(dtype)
         padding = ir.ArrayType(I8, PADDING)
-        type = ir.LiteralStructType([ir.ArrayType(I64, HEADER_BYTES // 8), ir.ArrayType(element, len(elements)), padding])
+        type = ir.LiteralStructType(
+            [ir.ArrayType(I64, HEADER_BYTES // 8), ir.ArrayType(element, len(elements)), padding]
+        )
         name = f"literal.{len(self.module.globals)}"
         made = ir.GlobalVariable(self.module, type, name)
         made.linkage = "internal"

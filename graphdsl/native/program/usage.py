@@ -32,7 +32,8 @@ class Usage:
                 if inner:
                     stack.extend(inner)
                 else:
-                    self._outer[stack[-1]] = self._collect(stack.pop())
+                    done = stack.pop()
+                    self._outer[done] = self._collect(done)
         return self._outer[block]
 
     def _collect(self, block: Block) -> dict[Value, None]:

@@ -1,0 +1,1 @@
+"""From a graph to native code, and running it."""

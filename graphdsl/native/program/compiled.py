@@ -1,0 +1,138 @@
+"""A compiled graph: runs of it, on a thread of its own, and what Python does for it in between."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+from graphdsl.core import ir
+from graphdsl.core.structure import operands
+from graphdsl.native.program import effects
+from graphdsl.native.program.build import Built, build
+from graphdsl.native.program.memory import Fed, Memory, copied, result, scalar_word
+from graphdsl.native.program.sites import Sites, sites
+from graphdsl.native.program.values import words
+from graphdsl.native.program.words import Status, Word
+from graphdsl.native.program.worker import perform
+
+_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p)
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+_NO_LIMIT = 1 << 46
+
+
+class Compiled:
+    """`run` gives what `main` yields, as eager code holds values: Python numbers (`np.float32`), arrays."""
+
+    def __init__(self, main: ir.Func, places: Sites, built: Built) -> None:
+        self.main = main
+        self.sites = places
+        self.built = built
+        self._entry = _ENTRY(built.entry)
+        self._memory = Memory()
+        self._feeds = [f for f in places.feeds]
+        self._results = (ctypes.c_int64 * max(1, sum(words(v.type) for v in main.body.yields)))()
+        self._lent: list[int] = []
+
+    @property
+    def build_seconds(self) -> float:
+        return self.built.build_seconds
+
+    @property
+    def compile_seconds(self) -> float:
+        return self.built.compile_seconds
+
+    @property
+    def cache_hit(self) -> bool:
+        return self.built.cached
+
+    def llvm(self) -> str:
+        """The LLVM IR as it was written."""
+        from graphdsl.native.program.build import write
+        from graphdsl.native.target import host
+
+        return str(write(self.main, self.sites, host()).module)
+
+    def assembly(self) -> str:
+        """The machine code as text."""
+        from graphdsl.native.target import host
+
+        return host().assembly(self.llvm())
+
+    def run(self, runtime: Any, feeds: Mapping[str, Any] | None = None) -> list[Any]:
+        """One run from the start. Raises what the program's failures become."""
+        memory = self._memory
+        memory.collect()
+        fed: dict[int, Fed] = {}
+        given = self._fed_words(feeds or {}, fed)
+        raised: list[BaseException] = []
+
+        def call_back(site: int, address: int) -> int:
+            try:
+                instr, _ = self.sites.place(site)
+                values = self._operands(instr, address)
+                effects.perform(runtime, instr, values)
+            except BaseException as problem:  # noqa: BLE001
+                raised.append(problem)
+                return 1
+            return 0
+
+        callback = _CALLBACK(call_back)
+        memory[Word.STOP] = 0
+        memory[Word.CALLBACK] = ctypes.cast(callback, ctypes.c_void_p).value or 0
+        memory[Word.FEEDS] = ctypes.addressof(given)
+        memory[Word.RESULTS] = ctypes.addressof(self._results)
+        memory[Word.LIMIT] = getattr(runtime, "memory_limit", None) or _NO_LIMIT
+        memory[Word.PEAK] = memory[Word.USED]
+        effects.seed_from(runtime, memory)
+        status = perform(self._entry, memory)
+        effects.seed_to(runtime, memory)
+        if status != Status.DONE:
+            memory.sweep([b for b in self._lent if b not in memory.returned])
+            raise self._failure(status, raised)
+        return self._read_results(fed)
+
+    def _fed_words(self, feeds: Mapping[str, Any], fed: dict[int, Fed]) -> Any:
+        found: list[int] = []
+        for feed in self._feeds:
+            value = feeds[feed.name]
+            if feed.out.type.shape:
+                made = Fed(value, feed.out.type)
+                fed[made.owner] = made
+                found.extend(made.words())
+            else:
+                found.append(scalar_word(value, feed.out.type.dtype))
+        return (ctypes.c_int64 * max(1, len(found)))(*found)
+
+    def _operands(self, instr: Any, address: int) -> list[Any]:
+        values = []
+        for operand in operands(instr):
+            values.append(copied(address, operand.type))
+            address += 8 * words(operand.type)
+        return values
+
+    def _read_results(self, fed: dict[int, Fed]) -> list[Any]:
+        self._lent = [b for b in self._lent if b not in self._memory.returned]
+        address = ctypes.addressof(self._results)
+        found = []
+        for value in self.main.body.yields:
+            found.append(result(self._memory, address, value.type, fed, self._lent))
+            address += 8 * words(value.type)
+        return found
+
+    def _failure(self, status: int, raised: list[BaseException]) -> BaseException:
+        memory = self._memory
+        numbers = tuple(memory[Word.NUMBERS + i] for i in range(memory[Word.COUNT]))
+        match status:
+            case Status.RAISED:
+                return raised[0]
+            case Status.STOPPED:
+                return KeyboardInterrupt()
+        instr, kind = self.sites.place(memory[Word.SITE])
+        return effects.failure(Status(status), instr, kind, numbers)
+
+
+def compile_graph(main: ir.Func, *, cache: bool = True) -> Compiled:
+    """Native code for a graph whose results are what `main` yields."""
+    places = sites(main)
+    return Compiled(main, places, build(main, places, cache))

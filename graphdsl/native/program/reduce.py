@@ -1,0 +1,5 @@
+"""placeholder"""
+
+
+def reduce(frame, instr):
+    raise NotImplementedError
