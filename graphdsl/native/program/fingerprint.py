@@ -67,7 +67,7 @@ class _Writer:
     def instr(self, instr: Any) -> str:
         match instr:
             case Apply(op=op, args=args, attrs=attrs, fails=fails):
-                known = ";".join(f"{k}={self.part(v)}" for k, v in sorted(attrs.items()))
+                known = ";".join(f"{k}={self.attr(v)}" for k, v in sorted(attrs.items()))
                 return f"{op.name} {self.part(args)} {known} {fails:d}"
             case Const(value=value):
                 return repr(value)
@@ -78,6 +78,18 @@ class _Writer:
                 hidden = {"span", *shape.made, *shape.regions}
                 shown = [self.part(getattr(instr, name)) for name in shape.all if name not in hidden]
                 return f"{type(instr).__name__} {' '.join(shown)}"
+
+    def attr(self, part: Any) -> str:
+        """An attr, whose words matter (those of an index), while those of texts are Python's."""
+        match part:
+            case str():
+                return repr(part)
+            case tuple() | list():
+                return "[" + " ".join(map(self.attr, part)) + "]"
+            case Type():
+                return self.type(part)
+            case _:
+                return self.part(part)
 
     def part(self, part: Any) -> str:
         match part:

@@ -215,6 +215,13 @@ def _part(code: Code, xs: Sequence[Reader], attrs: Attrs, out: Type) -> Sequence
     return [xs[axis == attrs["axis"]].size(axis) for axis in range(xs[0].rank)]
 
 
+def _range(code: Code, xs: Sequence[Reader], attrs: Attrs, out: Type) -> Sequence[S]:
+    count = xs[1].at(())
+    if attrs["size"] is None:
+        check(code, count < 0, faults.NEGATIVE_SIZE, count)
+    return [count]
+
+
 RULES: dict[str, Rule] = {
     "reshape": _reshape,
     "broadcast_to": _broadcast_to,
@@ -222,6 +229,7 @@ RULES: dict[str, Rule] = {
     "concat": _concat,
     "stack": _stack,
     "part": _part,
+    "range": _range,
     "zeros": _made,
     "ones": _made,
     "full": _made,

@@ -12,9 +12,11 @@ from graphdsl.core import ir
 from graphdsl.core.ir import Block, Func
 from graphdsl.graph.ir import Fused
 from graphdsl.native.program.usage import Instr
+from graphdsl.ops import faults
 from graphdsl.source.diagnostic import FaultKind
 
-_WIDTH = 16  # faults of one instruction
+_WIDTH = 64  # faults of one instruction
+_COMMON = tuple(kind for kind in vars(faults).values() if isinstance(kind, FaultKind))  # that ops do not list as theirs
 _OWN = _WIDTH - 1  # no fault of an op: memory, depth, a callback
 
 
@@ -31,17 +33,20 @@ class Sites:
         """The number of a place, and of a way to fail there."""
         which = _OWN
         if kind is not None:
-            kinds = instr.op.faults if isinstance(instr, ir.Apply) else ()
-            which = kinds.index(kind)
+            which = _kinds(instr).index(kind)
         return self.numbers[instr] * _WIDTH + which
 
     def place(self, site: int) -> tuple[Instr, FaultKind | None]:
         """What `site` numbered."""
         number, which = divmod(site, _WIDTH)
         instr = self.instrs[number]
-        if which == _OWN or not isinstance(instr, ir.Apply):
-            return instr, None
-        return instr, instr.op.faults[which]
+        return instr, None if which == _OWN else _kinds(instr)[which]
+
+
+def _kinds(instr: Instr) -> tuple[FaultKind, ...]:
+    own = instr.op.faults if isinstance(instr, ir.Apply) else ()
+    assert len(own) + len(_COMMON) < _OWN
+    return (*own, *_COMMON)
 
 
 def sites(main: Func) -> Sites:
