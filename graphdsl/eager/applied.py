@@ -1,0 +1,137 @@
+"""Applying ops: the Python of one `Apply`, and of literals, placeholders and conversions.
+
+Scalars whose op is one of Python's own are written in place (architecture.md says which have the same bits);
+everything else is a call of a kernel, bound when the program is made.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphdsl.core import ir
+from graphdsl.core.ir import Value
+from graphdsl.eager.standin import kernel
+from graphdsl.ops.op import Attrs, Draw, Elementwise, Host, Op, Scatter
+from graphdsl.ops.table import OPS
+from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Type
+
+if TYPE_CHECKING:
+    from graphdsl.eager.function import FunctionWriter
+    from graphdsl.eager.module import Module
+
+_SPECIAL = {"inf": "inf", "-inf": "(-inf)", "nan": "nan"}
+_BITS = {I64: 63, I32: 31}
+_OPERAND = re.compile(r"\b[xyz]\b")
+
+
+def write(w: FunctionWriter, instr: ir.Apply) -> None:
+    """The line of an op, and the line that records it."""
+    in_place = _takes_over(w, instr)
+    if in_place:
+        x = w.value(instr.args[0])
+        w.add(f"box = [{x}]; del {x}", instr)
+        rest = [w.value(a) for a in instr.args[1:]]
+        w.add(f"{w.target(instr.outs[0])} = {_bind(w.module, instr, 'own')}(box, {', '.join(rest)})", instr)
+    elif len(instr.outs) == 1:
+        w.add(f"{w.target(instr.outs[0])} = {expression(w, instr)}", instr)
+    else:
+        w.add(f"{w.tuple([w.target(out) for out in instr.outs])} = {expression(w, instr)}", instr)
+    for out in instr.outs:
+        w.record(out, w.recorder.applied(w, instr, out), instr)
+    if in_place:
+        w.moved.add(instr.args[0])
+
+
+def expression(w: FunctionWriter, instr: ir.Apply) -> str:
+    """What computes the op."""
+    args = [w.value(a) for a in instr.args]
+    written = _python(instr.op, [a.type for a in instr.args], instr.outs[0].type, args)
+    if written is not None:
+        return written
+    state = {Draw: ["rt.random"], Host: ["rt"]}.get(type(instr.op.compute), [])
+    return f"{_bind(w.module, instr)}({', '.join(state + args)})"
+
+
+def _bind(module: Module, instr: ir.Apply, how: str = "copy") -> str:
+    types = tuple(a.type for a in instr.args)
+    key = (how, instr.op, tuple((t.dtype, t.rank) for t in types), frozen(instr.attrs))
+    return module.bound(key, lambda: kernel(instr.op, types, instr.attrs, own=how == "own"))
+
+
+def frozen(attrs: Attrs) -> Any:
+    """Attrs as a key."""
+    return tuple(sorted((name, tuple(v) if isinstance(v, list) else v) for name, v in attrs.items()))
+
+
+def _python(op: Op, types: list[Type], out: Type, args: list[str]) -> str | None:
+    """The op as an expression of Python over scalars, if that has the same bits."""
+    compute = op.compute
+    if not isinstance(compute, Elementwise) or compute.python is None or any(t.rank for t in types):
+        return None
+    dtype = types[0].dtype
+    if dtype is not F64 and not compute.numpy_ints:
+        return None
+    operands = dict(zip("xyz", args, strict=False))
+    text = _OPERAND.sub(lambda m: operands[m[0]], compute.python)
+    if out.dtype in _BITS:
+        bits = _BITS[out.dtype]
+        return f"t if {-(2**bits)} <= (t := {text}) <= {2**bits - 1} else wrap{bits + 1}(t)"
+    return f"bool({text})" if dtype is F32 and out.dtype is BOOL else text
+
+
+def _takes_over(w: FunctionWriter, instr: ir.Apply) -> bool:
+    """Whether the op writes into operand 0 and that has its last use here."""
+    if not isinstance(instr.op.compute, Scatter):
+        return False
+    x = instr.args[0]
+    ends = x in w.plan.dies_after.get(instr, ()) or w.plan.names[x] == w.plan.names[instr.outs[0]]
+    return ends and x.type.rank > 0 and x not in instr.args[1:] and x not in w.literals and w.home.get(x) is w.scope
+
+
+# ---- literals and conversions --------------------------------------------------------------------------
+
+
+def literal(module: Module, number: float | int | bool | tuple[Any, ...], type: Type) -> str:
+    """A literal as Python text, in its run-time form."""
+    if isinstance(number, tuple):
+        return module.bound((number, type.dtype, type.shape, repr(number)), lambda: _array(number, type), "c")
+    return scalar(module, number, type.dtype)
+
+
+def scalar(module: Module, number: float | int | bool, dtype: DType) -> str:
+    """A scalar as Python text."""
+    if dtype is BOOL:
+        return repr(bool(number))
+    if dtype.is_int:
+        return repr(int(number)) if number >= 0 else f"({int(number)})"
+    if dtype is F32:
+        return module.bound(("f32", repr(float(number))), lambda: np.float32(number), "c")
+    text = repr(float(number))
+    return _SPECIAL.get(text, f"({text})" if text[0] == "-" else text)
+
+
+def _array(number: tuple[Any, ...], type: Type) -> Any:
+    array = np.array(number, type.dtype.numpy).reshape([d for d in type.shape if isinstance(d, int)])
+    array.flags.writeable = False
+    return array
+
+
+def placeholder(module: Module, type: Type) -> str:
+    """What stands for a value that is not set and never read."""
+    if not type.rank:
+        return scalar(module, 0, type.dtype)
+    return module.bound(("none", type.dtype, type.rank), lambda: np.zeros((0,) * type.rank, type.dtype.numpy), "c")
+
+
+def converted(w: FunctionWriter, arg: Value, out: Value) -> str:
+    """A value in another dtype, or the same one."""
+    if arg.type.dtype is out.type.dtype:
+        return w.value(arg)
+    attrs = {"dtype": out.type.dtype, "checked": False}
+    return expression(w, ir.Apply(_NOWHERE, OPS["cast"], (arg,), attrs, (out,)))
+
+
+_NOWHERE: Any = None

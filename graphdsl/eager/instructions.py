@@ -1,0 +1,105 @@
+"""What each plain instruction of the core is in Python; regions are in `function`, ops in `applied`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphdsl.core import ir
+from graphdsl.core.ir import Instr
+from graphdsl.eager import applied
+
+if TYPE_CHECKING:
+    from graphdsl.eager.function import FunctionWriter
+
+
+def write(w: FunctionWriter, instr: Instr) -> None:
+    """Add the lines of one instruction."""
+    recorder = w.recorder
+    match instr:
+        case ir.Const(value=number, out=out):
+            w.literals[out] = applied.literal(w.module, number, out.type)
+            w.record(out, recorder.bare_leaf() if out.leaf else "None", instr)
+        case ir.Undef(out=out):
+            w.assign(out, applied.placeholder(w.module, out.type), "None", instr)
+        case ir.Feed(name=name, out=out):
+            w.assign(out, f"rt.fed[{name!r}]", recorder.bare_leaf() if out.leaf else "None", instr)
+        case ir.Leaf(param=param, arg=arg, out=out):
+            w.assign(out, w.value(arg), recorder.leaf(param), instr)
+        case ir.Convert(arg=arg, out=out):
+            w.assign(out, applied.converted(w, arg, out), recorder.converting(w.node(arg), arg.type, out.type), instr)
+        case ir.Apply():
+            applied.write(w, instr)
+        case ir.Call():
+            _call(w, instr)
+        case ir.Derive():
+            _derive(w, instr)
+        case ir.Seed(arg=arg):
+            w.add(f"rt.random.seed({w.value(arg)})", instr)
+        case ir.Print(items=items):
+            values = [w.value(part.value) for part in ir_items(items)]
+            w.add(f"show(rt, {w.module.constant(instr)}, {w.tuple(values)})", instr)
+        case ir.Save(path=path, items=items):
+            words = w.tuple([w.value(part.value) for part in ir_items((path,))])
+            saved = w.tuple([w.value(item.value) for item in items])
+            w.add(f"save(rt, {w.module.constant(instr)}, {words}, {saved})", instr)
+        case ir.Fail(numbers=numbers, text=text):
+            words = w.tuple([w.value(part.value) for part in ir_items(() if text is None else (text,))])
+            given = w.tuple([w.value(n) for n in numbers])
+            w.add(f"raise failure({w.module.constant(instr)}, {given}, {words})", instr)
+        case _:
+            raise AssertionError(f"{type(instr).__name__} is not an instruction of eager mode")
+
+
+def ir_items(items: tuple[ir.Item | ir.Text, ...]) -> list[ir.Item]:
+    """The values in a print or text, in order."""
+    found = []
+    for item in items:
+        if isinstance(item, ir.Item):
+            found.append(item)
+        else:
+            found.extend(part for part in item if isinstance(part, ir.Item))
+    return found
+
+
+def _call(w: FunctionWriter, instr: ir.Call) -> None:
+    recorder = w.recorder
+    args = []
+    for arg, param in zip(instr.args, instr.func.body.params, strict=True):
+        args.append(w.value(arg))
+        if recorder.tracks(param):
+            args.append(w.node(arg))
+    outs = []
+    for out, result in zip(instr.outs, instr.func.body.yields, strict=True):
+        outs.append(w.target(out))
+        if recorder.tracks(result):
+            outs.append(w.node_target(out) if recorder.tracks(out) else "_")
+        elif recorder.tracks(out):
+            w.unrecorded.add(out)
+    w.add(f"{w.tuple(outs) if outs else '_'} = {w.module.callee(instr.func)}({', '.join(args)})", instr)
+
+
+def _derive(w: FunctionWriter, instr: ir.Derive) -> None:
+    recorder = w.recorder
+    if instr.kind == "jvp":
+        raise AssertionError("jvp is not here yet")
+    nodes, values = [], []
+    for t in instr.targets:
+        if isinstance(t, ir.ParamTarget):
+            nodes.append(repr(t.name))
+            values.append("None")
+        else:
+            nodes.append(w.node(t))
+            values.append(w.value(t))
+    record = any(recorder.tracks(out) for out in instr.outs)
+    seed = applied.scalar(w.module, 1.0, instr.y.type.dtype) if instr.seed is None else w.value(instr.seed)
+    seed_node = "None" if instr.seed is None else w.node(instr.seed)
+    types = w.module.constant(tuple(out.type for out in instr.outs))
+    args = ["rt", w.node(instr.y), seed, w.tuple(nodes), w.tuple(values), types]
+    if record:
+        args.append(seed_node)
+    outs = []
+    for out in instr.outs:
+        outs.append(w.target(out))
+        if record:
+            outs.append(w.node_target(out) if recorder.tracks(out) else "_")
+    w.add(f"{w.tuple(outs)} = {'derive_recorded' if record else 'derive'}({', '.join(args)})", instr)

@@ -1,0 +1,98 @@
+"""What is written to record a value: the expressions that make its node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphdsl.core import ir
+from graphdsl.core.ir import Value
+from graphdsl.core.rules import Use
+from graphdsl.eager.module import Module
+from graphdsl.eager.rules import OpRule, leaf_rule, op_rule, pass_rule
+from graphdsl.eager.tape import Rule
+from graphdsl.ops.op import Setting
+from graphdsl.ops.table import OPS
+from graphdsl.ops.types import Type
+
+if TYPE_CHECKING:
+    from graphdsl.eager.function import FunctionWriter
+
+
+class Recorder:
+    """Decides what is recorded. `everything`: all floats are (inside a rule that is recorded). `higher`: derivatives
+    are differentiated somewhere, so that every join keeps a sum of its own."""
+
+    def __init__(self, module: Module, setting: Setting, higher: bool, everything: bool = False) -> None:
+        self.module = module
+        self.setting = setting
+        self.higher = higher
+        self.everything = everything
+
+    def tracks(self, value: Value) -> bool:
+        """Whether a value has a node (or None) beside it."""
+        return value.tracked or value.leaf or (self.everything and value.type.dtype.is_float)
+
+    def splits(self, shared: bool) -> bool:
+        """Whether a join needs a node of its own.
+
+        Not where it is the last use of what it passes on: in the walk back its sum comes first, so that the sums run on
+        into each other anyway. But what a derivative computes later may use that value again.
+        """
+        return shared or self.higher
+
+    # ---- nodes ----
+
+    def bare_leaf(self) -> str:
+        return self._node(leaf_rule(), [])
+
+    def leaf(self, param: str) -> str:
+        return self._node(leaf_rule(param), [])
+
+    def enter(self, node: str, param: Value) -> str:
+        """A function's param: a new value of the call."""
+        made = self._node(pass_rule(param.type, passes=False), [node])
+        return made if param.leaf else f"{node} and {made}"
+
+    def passing(self, node: str, type: Type) -> str:
+        """What a join passes on."""
+        return f"{node} and {self._node(pass_rule(type), [node])}"
+
+    def converting(self, node: str, source: Type, target: Type) -> str:
+        """The same value in another type."""
+        if node == "None":
+            return node
+        if source.dtype is target.dtype:
+            return self.passing(node, target) if self.higher else node
+        attrs = {"dtype": target.dtype, "checked": False, "weak": False}
+        rule = op_rule(OPS["cast"], attrs, [source], [target], [0], self.higher, self.setting)
+        assert rule is not None
+        return f"{node} and {self._node(_looked_through(rule), [node])}"
+
+    def applied(self, w: FunctionWriter, instr: ir.Apply, out: Value) -> str:
+        """What an op made."""
+        if not self.tracks(out):
+            return "None"
+        tracked = [i for i, a in enumerate(instr.args) if w.node(a) != "None"]
+        types = [a.type for a in instr.args]
+        rule = op_rule(instr.op, instr.attrs, types, [o.type for o in instr.outs], tracked, self.higher, self.setting)
+        if rule is None:
+            return self.bare_leaf() if out.leaf else "None"
+        nodes = [w.node(instr.args[i]) for i in rule.parents]
+        made = self._node(rule, nodes + self._saved(w, rule, (*instr.args, *instr.outs)))
+        if out.leaf:
+            return made
+        distinct = list(dict.fromkeys(nodes))
+        return f"{distinct[0]} and {made}" if len(distinct) == 1 else f"{made} if {' or '.join(distinct)} else None"
+
+    def _saved(self, w: FunctionWriter, rule: OpRule, values: tuple[Value, ...]) -> list[str]:
+        return [w.value(values[k]) + (".shape" if use is Use.SHAPE else "") for k, use in rule.saved.items()]
+
+    def _node(self, rule: Rule, rest: list[str]) -> str:
+        return f"({', '.join(['tick()', self.module.constant(rule, 'r'), *rest])})"
+
+
+def _looked_through(rule: OpRule) -> Rule:
+    """The rule of a conversion at a join: `origin` looks through it."""
+    made = OpRule(rule.operands, rule.parents, rule.pairs, rule.saved)
+    made.passes = True
+    return made

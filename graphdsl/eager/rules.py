@@ -1,0 +1,142 @@
+"""Derivative rules as Python functions, compiled from their templates when they are first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphdsl.core import ir
+from graphdsl.core.emit import Emit
+from graphdsl.core.ir import Block, Value
+from graphdsl.core.rules import NOWHERE, Template, Use, vjp_template
+from graphdsl.eager.tape import Contribution, Rule
+from graphdsl.ops.op import Attrs, Op, Setting
+from graphdsl.ops.types import Type
+
+Saved = dict[int, Use]  # by number among operands, then results: what a node keeps of it
+
+
+class OpRule(Rule):
+    """The rule of nodes of one op: `first_templates[i]`, `more_templates[i]` are for the operand at `parents[i]`.
+
+    Params of a template are `[sum?], g, operands…, result`; `saved` tells which of these a node keeps, in order.
+    """
+
+    def __init__(
+        self, operands: int, parents: Sequence[int], pairs: Sequence[tuple[Template, Template] | None], saved: Saved
+    ) -> None:
+        super().__init__(len(parents))
+        self.operands = operands
+        self.parents = tuple(parents)
+        self.pairs = pairs
+        self.saved = saved
+        self._functions: dict[tuple[bool, bool], list[Contribution | None]] = {}
+        for record in (False, True):
+            for more in (False, True):
+                self._functions[more, record] = [
+                    None if pair is None else self._later(i, pair[more], more, record) for i, pair in enumerate(pairs)
+                ]
+
+    def first(self, record: bool) -> Sequence[Contribution | None]:
+        return self._functions[False, record]
+
+    def more(self, record: bool) -> Sequence[Contribution | None]:
+        return self._functions[True, record]
+
+    def _later(self, i: int, template: Template, more: bool, record: bool) -> Contribution:
+        """What compiles the function when it is first called, and takes its place."""
+
+        def compile_first(*args: Any) -> Any:
+            from graphdsl.eager.templates import compile_template
+
+            made = compile_template(template, self, more, record)
+            self._functions[more, record][i] = made
+            return made(*args)
+
+        return compile_first
+
+
+class PassRule(OpRule):
+    """Joins: the parent gets the whole sum, once."""
+
+    def __init__(self, type: Type, passes: bool) -> None:
+        super().__init__(1, (0,), [(_passing(type, False), _passing(type, True))], {})
+        self.passes = passes
+
+
+class LeafRule(Rule):
+    """Values that come from nowhere."""
+
+    def __init__(self, param: str | None = None) -> None:
+        super().__init__()
+        self.param = param
+
+
+def _passing(type: Type, more: bool) -> Template:
+    """`g`, or the sum with `g` added."""
+    g, x, y = Value(type), Value(type), Value(type)
+    block = Block([g, x, y], [], [g])
+    if more:
+        held = Value(type)
+        block.params.insert(0, held)
+        block.yields = [Emit(block, Setting(type.dtype), NOWHERE).add(held, g)]
+    return Template(block, (Use.VALUE,) * len(block.params), more)
+
+
+_rules: dict[Any, Rule] = {}
+
+
+def _kept(key: Any, make: Callable[[], Rule]) -> Rule:
+    rule = _rules.get(key)
+    if rule is None:
+        rule = _rules[key] = make()
+    return rule
+
+
+def pass_rule(type: Type, passes: bool = True) -> Rule:
+    """The rule of joins, or (without `passes`) of a function's params."""
+    strong = Type(type.dtype, (0,) * type.rank)  # only the rank matters
+    return _kept((strong, passes), lambda: PassRule(strong, passes))
+
+
+def leaf_rule(param: str | None = None) -> Rule:
+    """The rule of leaves."""
+    return _kept(param, lambda: LeafRule(param))
+
+
+def op_rule(
+    op: Op, attrs: Attrs, args: Sequence[Type], outs: Sequence[Type], tracked: Sequence[int], higher: bool, setting: Setting
+) -> OpRule | None:
+    """The rule of one use of an op, of whose operands those numbered in `tracked` have nodes; None: nothing to record.
+
+    `higher`: derivatives of derivatives may be taken, which need the nodes of operands that rules read.
+    """
+    parents: list[int] = []
+    pairs: list[tuple[Template, Template] | None] = []
+    saved: Saved = {}
+    templates = {i: _pair(op, attrs, args, outs, i, setting) for i in tracked}
+    for pair in filter(None, templates.values()):
+        for template in pair:
+            for k, use in enumerate(template.uses[-len(args) - len(outs) :]):
+                if use is Use.VALUE or (use is Use.SHAPE and k not in saved):
+                    saved[k] = use
+    for i, pair in templates.items():
+        if pair is not None or (higher and saved.get(i) is Use.VALUE):
+            parents.append(i)
+            pairs.append(pair)
+    if not any(pairs):
+        return None
+    types = (*args, *outs)
+    saved = {k: saved[k] for k in sorted(saved) if saved[k] is Use.VALUE or types[k].rank}
+    key = (tuple(parents), tuple(pairs), tuple(saved.items()))
+    rule = _kept(key, lambda: OpRule(len(args), parents, pairs, saved))
+    assert isinstance(rule, OpRule)
+    return rule
+
+
+def _pair(
+    op: Op, attrs: Attrs, args: Sequence[Type], outs: Sequence[Type], i: int, setting: Setting
+) -> tuple[Template, Template] | None:
+    first = vjp_template(op, attrs, args, outs, i, True, setting)
+    more = vjp_template(op, attrs, args, outs, i, False, setting)
+    return None if first is None or more is None else (first, more)

@@ -1,0 +1,86 @@
+"""The tape: what eager mode records, and the walk back over it.
+
+A node is a plain tuple `(number, rule, *parents, *saved)`, made by the generated code where a tracked value is made.
+Numbers grow in order of evaluation; a parent is a node or None; the rest is what the rule's contributions read. Nodes
+point only to earlier ones, so a history lives exactly as long as a value that leads to it. There is nothing else: no
+list of what was recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+Node = tuple[Any, ...]
+Contribution = Callable[..., Any]
+
+tick = count(1).__next__
+
+
+class Rule:
+    """What the nodes of one kind share: they hold `count` parents.
+
+    `first[i](cotangent, node)` is the contribution to the i-th parent, a running sum that begins with it;
+    `more[i](sum, cotangent, node)` the sum with it added. Where `record` is true, sums and cotangents are pairs
+    of value and node, and what is computed is recorded. A parent whose entry is None gets nothing.
+    """
+
+    passes = False  # the same value as its parent's: `origin` looks through it
+    param: str | None = None  # the param of which this is a leaf
+
+    def __init__(self, count: int = 0) -> None:
+        self.end = 2 + count  # the parents stand at 2:end
+
+    def first(self, record: bool) -> Sequence[Contribution | None]:
+        return ()
+
+    def more(self, record: bool) -> Sequence[Contribution | None]:
+        return ()
+
+
+def origin(node: Node) -> Node:
+    """The node where the value of `node` was made."""
+    while node[1].passes and node[2] is not None:
+        node = node[2]
+    return node
+
+
+def backward(top: Node, seed: Any, wanted: set[int], record: bool = False) -> dict[int, Any]:
+    """The sums of cotangents of the nodes numbered in `wanted`, by number, from `seed` at `top`."""
+    sums = {top[0]: seed}
+    found = {}
+    useful = between(top, wanted)
+    for number in sorted(useful, reverse=True):
+        if number not in sums:
+            continue
+        node, total = useful[number], sums.pop(number)
+        if number in wanted:
+            found[number] = total
+        rule = node[1]
+        first, more = rule.first(record), rule.more(record)
+        for i, parent in enumerate(node[2 : rule.end]):
+            if parent is not None and parent[0] in useful and first[i] is not None:
+                key = parent[0]
+                # popped in the call: an array that only the sum holds is added to in place
+                sums[key] = more[i](sums.pop(key), total, node) if key in sums else first[i](total, node)
+    return found
+
+
+def between(top: Node, wanted: set[int]) -> dict[int, Node]:
+    """The nodes on paths from `top` down to the wanted ones, by number."""
+    lowest = min(wanted, default=top[0])
+    reached = {top[0]: top}
+    stack = [top]
+    while stack:
+        node = stack.pop()
+        for parent in node[2 : node[1].end]:
+            if parent is not None and parent[0] >= lowest and parent[0] not in reached:
+                reached[parent[0]] = parent
+                stack.append(parent)
+    useful = {}
+    for number in sorted(reached):
+        node = reached[number]
+        if number in wanted or any(p is not None and p[0] in useful for p in node[2 : node[1].end]):
+            useful[number] = node
+    return useful

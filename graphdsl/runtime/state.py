@@ -1,0 +1,53 @@
+"""What a run has beside its values: the sink, the random stream, fed values, the folder for files, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphdsl.ops.types import DType, Type
+from graphdsl.runtime.events import Recorded, Sink
+from graphdsl.runtime.limits import Limits
+
+
+@dataclass
+class Stream:
+    """The place in the random stream: the key, and the number of the next block."""
+
+    key: int = 0
+    counter: int = 0
+
+    def seed(self, key: int) -> None:
+        self.key = key & (2**64 - 1)
+        self.counter = 0
+
+    def take(self, count: int) -> int:
+        """The counter at which a draw of `count` elements begins; the next one begins after it."""
+        start = self.counter
+        self.counter = (start + count) & (2**64 - 1)
+        return start
+
+
+@dataclass
+class Runtime:
+    """One run. `feeds` are values as given, by name; `fed` those of them that the program takes, converted."""
+
+    sink: Sink = field(default_factory=Recorded)
+    random: Stream = field(default_factory=Stream)
+    folder: str = "."
+    feeds: dict[str, Any] = field(default_factory=dict)
+    fed: dict[str, Any] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+    def load(self, path: str, entry: Any, type: Type) -> Any:
+        """A value from a file, of the type that the program was checked with."""
+        from graphdsl.runtime.files import load
+
+        return load(self.folder, path, entry, type, self.limits)
+
+    def save(self, path: str, items: Sequence[tuple[str, DType, Any]]) -> None:
+        """Write named values to a file, whole or not at all."""
+        from graphdsl.runtime.files import save
+
+        save(self.folder, path, items)
