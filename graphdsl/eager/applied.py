@@ -75,7 +75,9 @@ def _python(op: Op, types: list[Type], out: Type, args: list[str]) -> str | None
     if dtype is not F64 and not compute.numpy_ints:
         return None
     operands = dict(zip("xyz", args, strict=False))
-    text = _OPERAND.sub(lambda m: operands[m[0]], compute.python)
+    # Python's ~ takes a bool for an int
+    python = compute.python.replace("~", "not ") if out.dtype is BOOL else compute.python
+    text = _OPERAND.sub(lambda m: operands[m[0]], python)
     if out.dtype in _BITS:
         bits = _BITS[out.dtype]
         return f"t if {-(2**bits)} <= (t := {text}) <= {2**bits - 1} else wrap{bits + 1}(t)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, nan
+from math import copysign, inf, nan
 from typing import Any
 
 import numpy as np
@@ -139,6 +139,7 @@ def _like(value: Any, result: Any, type: Type) -> Any:
 
 SUPPORT: dict[str, Any] = {
     "Shape": Shape,
+    "copysign": copysign,
     "derive": derive,
     "derive_recorded": derive_recorded,
     "failure": failure,

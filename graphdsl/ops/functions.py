@@ -88,7 +88,7 @@ RELU = Op(
     doc="0 below 0, else `x`; its derivative at 0 is 0.",
     params=X,
     typing=arithmetic,
-    compute=Elementwise(_relu),
+    compute=Elementwise(_relu, python="0.0 if x <= 0.0 else x"),
     vjp=(lambda e, g, y, x: e.where(e.gt(x, e.like(0.0, x)), g, e.like(0.0, g)),),
     bound=0.0,
     reference="torch.relu",

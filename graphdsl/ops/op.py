@@ -91,7 +91,8 @@ class Elementwise:
 
     `body(code, *xs, **attrs)` gets scalars of the operands' dtypes. `numpy` names the function that computes the same
     bits (only those that architecture.md allows; floats only unless `numpy_ints`, which covers bools too), `python` the
-    expression over Python floats `x`, `y` that does.
+    expression over Python floats `x`, `y`, `z` that does (and over ints, then wrapped, and bools where `numpy_ints`);
+    `inf`, `nan` and `copysign` may stand in it.
     """
 
     body: Callable[..., S]
