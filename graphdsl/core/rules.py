@@ -181,12 +181,11 @@ def _tangent(
     e: Emit, op: Op, attrs: Attrs, tangents: Sequence[Value | None], xs: list[Value], ys: list[Value]
 ) -> Value | None:
     """The tangent of the result: a rule of the entry's own, the op itself where it is linear, else from `vjp`."""
-    zero = e.like(0.0, ys[0])
     if op.jvp is not None:
         tangent = op.jvp(e, tuple(tangents), _one(ys), *xs, **attrs)
-        return None if tangent is None else e.add(zero, tangent)
+        return None if tangent is None else from_zero(e, tangent, ())
     if op.linear:
-        return _linear_tangent(e, op, attrs, tangents, xs, zero)
+        return _linear_tangent(e, op, attrs, tangents, xs)
     if not isinstance(op.compute, Elementwise) or op.vjp is None:
         return None
     total: Value | None = None
@@ -196,20 +195,18 @@ def _tangent(
         part = _contribution(e, op, i, tangent, _one(ys), xs, attrs)
         if part is not None:
             assert not isinstance(part, Into)
-            total = e.add(zero if total is None else total, part)
+            total = from_zero(e, part, ()) if total is None else e.add(total, part)
     if total is None or same_shape(total.type.shape, ys[0].type.shape):
         return total
     return e.broadcast_like(total, ys[0], axes=())
 
 
-def _linear_tangent(
-    e: Emit, op: Op, attrs: Attrs, tangents: Sequence[Value | None], xs: list[Value], zero: Value
-) -> Value | None:
+def _linear_tangent(e: Emit, op: Op, attrs: Attrs, tangents: Sequence[Value | None], xs: list[Value]) -> Value | None:
     linear = range(len(xs)) if op.linear == (-1,) else op.linear
     if not any(tangents[i] for i in linear):
         return None
     args = [(tangents[i] or e.zeros_like(x)) if i in linear else x for i, x in enumerate(xs)]
-    return e.add(zero, e.apply(op, *args, **attrs))
+    return from_zero(e, e.apply(op, *args, **attrs), ())
 
 
 def _one(values: Sequence[Value]) -> Any:
@@ -219,7 +216,7 @@ def _one(values: Sequence[Value]) -> Any:
 # ---- negative zeros --------------------------------------------------------------------------------------
 
 _MOVES = {"index", "part", "reshape", "reshape_like", "transpose", "broadcast_to", "broadcast_like", "index_add"}
-_SUMS = {"sum", "zeros_like", "zeros", "ones", "ones_like"}  # lanes start at +0.0
+_CLEAN = {"sum", "scale", "zeros_like", "zeros", "ones", "ones_like"}  # never give one
 
 
 def from_zero(e: Emit, value: Value, sums: Sequence[Value]) -> Value:
@@ -234,11 +231,11 @@ def from_zero(e: Emit, value: Value, sums: Sequence[Value]) -> Value:
         match made.get(v):
             case Const(value=int() | float() as number) if math.copysign(1.0, number) > 0:
                 pass
-            case Apply(op=op) if op.name in _SUMS:
+            case Apply(op=op) if op.name in _CLEAN:
                 pass
             case Apply(op=op, args=(g, like)) if op.name == "sum_to" and _shrinks(g.type, like.type):
                 pass
-            case Apply(op=op, args=args) if op.name in _MOVES or op.name == "sum_to":
+            case Apply(op=op, args=args) if op.name in _MOVES or op.name in ("sum_to", "sub"):
                 stack.append(args[0])
             case Apply(op=op, args=args) if op.name in ("concat", "stack", "add"):
                 stack.extend(args)
@@ -253,7 +250,9 @@ def from_zero(e: Emit, value: Value, sums: Sequence[Value]) -> Value:
 
 def _shrinks(g: Type, like: Type) -> bool:
     """Whether it is known that something is summed."""
-    return g.rank > like.rank or any(b == 1 and isinstance(a, int) for a, b in zip(g.shape, like.shape, strict=True))
+    return g.rank > like.rank or any(
+        b == 1 and isinstance(a, int) and a != 1 for a, b in zip(g.shape, like.shape, strict=True)
+    )
 
 
 def _outs(instr: Any) -> tuple[Value, ...]:

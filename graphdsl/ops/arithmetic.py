@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 GROUP = "elementwise"
 
+
+def opposite(e: Emit, g: Value) -> Value:
+    """`-g` without -0.0."""
+    return e.sub(e.like(0.0, g), g)
+
+
 ADD = Op(
     name="add",
     doc="Sum; ints wrap.",
@@ -33,7 +39,7 @@ SUB = Op(
     doc="Difference; ints wrap.",
     typing=arithmetic,
     compute=Elementwise(op2("sub"), numpy="subtract", numpy_ints=True, python="x - y"),
-    vjp=(lambda e, g, y, a, b: g, lambda e, g, y, a, b: e.neg(g)),
+    vjp=(lambda e, g, y, a, b: g, lambda e, g, y, a, b: opposite(e, g)),
     reference="numpy.subtract",
     group=GROUP,
 )
@@ -52,7 +58,9 @@ DIV = Op(
     name="div",
     doc="Quotient of floats; ints are made floats first.",
     typing=floating,
-    compute=Elementwise(op2("div"), numpy="divide"),
+    compute=Elementwise(
+        op2("div"), numpy="divide", python="x / y if y else x * inf if copysign(1.0, y) > 0.0 else x * -inf"
+    ),
     vjp=(
         lambda e, g, y, a, b: e.scale(g, e.div(e.like(1.0, b), b)),
         lambda e, g, y, a, b: e.scale(g, e.neg(e.div(y, b))),
@@ -63,14 +71,15 @@ DIV = Op(
 
 
 def _scale(code: Code, g: S, d: S) -> S:
-    return code.select(g.eq(0.0), code.const(g.dtype, 0.0), g * d)
+    # adding +0.0 turns a product of -0.0 into +0.0; that changes no sum, and saves adding it where one begins
+    return code.select(g.eq(0.0), code.const(g.dtype, 0.0), g * d + 0.0)
 
 
 SCALE = Op(
     name="scale",
-    doc="`g * d`, but +0.0 where `g` is 0, whatever `d` is: how derivatives multiply.",
+    doc="`g * d`, but +0.0 where `g` is 0, whatever `d` is, and never -0.0: how derivatives multiply.",
     typing=floating,
-    compute=Elementwise(_scale),
+    compute=Elementwise(_scale, python="x * y + 0.0 if x else 0.0"),
     vjp=(lambda e, c, y, g, d: e.scale(c, d), lambda e, c, y, g, d: e.scale(c, g)),
     group=GROUP,
 )
@@ -80,7 +89,7 @@ NEG = Op(
     doc="The opposite; flips the sign of zeros and nan too, ints wrap.",
     typing=arithmetic,
     compute=Elementwise(op1("neg"), numpy="negative", numpy_ints=True, python="-x"),
-    vjp=(lambda e, g, y, x: e.neg(g),),
+    vjp=(lambda e, g, y, x: opposite(e, g),),
     bound=0.0,
     reference="numpy.negative",
     group=GROUP,

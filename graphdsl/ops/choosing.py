@@ -50,26 +50,26 @@ GT = _comparison("gt", "Whether the first is greater.", "greater", ">")
 GE = _comparison("ge", "Whether the first is greater or equal.", "greater_equal", ">=")
 
 
-def _logic(name: str, doc: str, operation: str, ufunc: str) -> Op:
+def _logic(name: str, doc: str, operation: str, ufunc: str, sign: str) -> Op:
     return Op(
         name=name,
         doc=doc,
         typing=logic,
-        compute=Elementwise(op2(operation), numpy=ufunc, numpy_ints=True),
+        compute=Elementwise(op2(operation), numpy=ufunc, numpy_ints=True, python=f"x {sign} y"),
         bound=0.0,
         reference=f"numpy.{ufunc}",
         group=GROUP,
     )
 
 
-AND = _logic("and_", "`&`: both, or the bits that both have.", "and", "bitwise_and")
-OR = _logic("or_", "`|`: either, or the bits that either has.", "or", "bitwise_or")
-XOR = _logic("xor_", "One of the two, or the bits that one of them has.", "xor", "bitwise_xor")
+AND = _logic("and_", "`&`: both, or the bits that both have.", "and", "bitwise_and", "&")
+OR = _logic("or_", "`|`: either, or the bits that either has.", "or", "bitwise_or", "|")
+XOR = _logic("xor_", "One of the two, or the bits that one of them has.", "xor", "bitwise_xor", "^")
 NOT = Op(
     name="not_",
     doc="`~`: not, or the other bits.",
     typing=logic,
-    compute=Elementwise(op1("not"), numpy="invert", numpy_ints=True),
+    compute=Elementwise(op1("not"), numpy="invert", numpy_ints=True, python="~x"),
     bound=0.0,
     reference="numpy.invert",
     group=GROUP,
@@ -98,7 +98,9 @@ WHERE = Op(
     doc="`a` where the condition holds, else `b`, element by element; both are computed.",
     params=(Param("condition"), Param("a"), Param("b")),
     typing=_where_types,
-    compute=Elementwise(lambda code, c, a, b: code.select(c, a, b), numpy="where", numpy_ints=True),
+    compute=Elementwise(
+        lambda code, c, a, b: code.select(c, a, b), numpy="where", numpy_ints=True, python="y if x else z"
+    ),
     vjp=(
         None,
         lambda e, g, y, c, a, b: e.where(c, g, _zero(e, g)),
@@ -125,7 +127,7 @@ def _extreme(code: Code, x: S, y: S, greater: bool) -> S:
 
 def _shared(e: Emit, g: Value, loses: Value, tie: Value) -> Value:
     """`g` to the operand that is taken, half of it at a tie."""
-    return e.where(loses, _zero(e, g), e.where(tie, e.mul(g, e.like(0.5, g)), g))
+    return e.where(loses, _zero(e, g), e.where(tie, e.scale(g, e.like(0.5, g)), g))
 
 
 MAXIMUM = Op(

@@ -63,6 +63,7 @@ NONZERO_STEP = Op(
     doc="A step, which must not be 0.",
     typing=elementwise(arithmetic_dtype, fails=lambda dtype, attrs: True),
     compute=Elementwise(_not_zero),
+    vjp=(lambda e, g, y, step: g,),
     faults=(faults.STEP,),
     bound=0.0,
     group=GROUP,

@@ -107,7 +107,7 @@ class Pointwise:
 
     `at(code, place, operands, out_sizes, attrs)` is the access pattern for compiled code, with a `Reader` for
     each operand (scalar ones have rank 0); `numpy(*operands, **attrs)` does the same to arrays (a view is fine),
-    and is what decides the result's shape. A reader of an empty operand may be asked for place 0, of which no use is made.
+    and is what decides the result's shape. A reader of an empty operand may be asked for place 0, to no use.
     """
 
     at: Callable[[Code, tuple[S, ...], tuple[Reader, ...], tuple[S, ...], Attrs], S]
@@ -196,9 +196,10 @@ class Effect(enum.Enum):
 class Op:
     """One operation. See the fields' types for what each part means.
 
-    `linear` names the operands in which the op is linear (jointly, as in `update`; `(-1,)`: in all, as in `concat`): its
-    forward rule is then the op on the tangents. For another elementwise op the forward rule follows from `vjp` (each is
-    `scale(g, d)`, which is symmetric). Any other op that has a `vjp` states `jvp(emit, tangents, y, *operands, **attrs)`.
+    `linear` names the operands in which the op is linear (jointly, as in `update`; `(-1,)`: in all, as in `concat`):
+    its forward rule is then the op on the tangents. For another elementwise op the forward rule follows from `vjp`
+    (each is `scale(g, d)`, which is symmetric). Any other op that has a `vjp` states
+    `jvp(emit, tangents, y, *operands, **attrs)`; a tangent is None where an operand has none.
     `prepare(emit, args, attrs)` is what `Emit` does to a call first (checks of operands that are ops of their own): it
     gives the operands and attrs to go on with, and leaves alone those that it gave.
     `shape_only` names operands of which only the shape is read.
