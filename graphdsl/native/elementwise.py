@@ -32,6 +32,8 @@ CODE, OPERANDS, LANES, SIZES = 0, 1, 2, 3
 MOST_OPERANDS = 5
 _BUFFER = 256  # elements: a buffer for each operand stays well within L1
 
+_CHUNK = 32  # bytes copied at once
+
 _Failure = tuple[S, int, tuple[S, ...]]
 
 
@@ -206,20 +208,30 @@ def copy_function(module: ir.Module, target: Target) -> ir.Function:
     made.attributes.add("noinline")
     b = ir.IRBuilder(made.append_basic_block())
     to, to_step, source, from_step, n, padded, size = made.args
+    dense = b.and_(b.icmp_signed("==", to_step, size), b.icmp_signed("==", from_step, size))
+    bytes = b.and_(b.mul(n, size), int64(-_CHUNK))
+    chunk = ir.VectorType(I8, _CHUNK)
+    with loop(b, b.select(dense, bytes, int64(0)), _CHUNK) as i:
+        b.store(b.load(at(b, source, i), typ=chunk, align=1), at(b, to, i), align=1)
+    start = b.select(dense, b.udiv(bytes, size), int64(0))
     done = made.append_basic_block("done")
     switch = b.switch(size, done)
-    for bytes, dtype in ((1, I8), (4, I32), (8, I64)):
-        block = made.append_basic_block(f"bytes{bytes}")
-        switch.add_case(int64(bytes), block)
+    for width, type in ((1, I8), (4, I32), (8, I64)):
+        block = made.append_basic_block(f"bytes{width}")
+        switch.add_case(int64(width), block)
         b.position_at_end(block)
-        last = b.sub(n, int64(1))
-        with loop(b, n) as i:
-            value = b.load(at(b, source, b.mul(i, from_step)), typ=dtype, align=bytes)
-            b.store(value, at(b, to, b.mul(i, to_step)), align=bytes)
-        with loop(b, padded, start=n) as i:
-            value = b.load(at(b, source, b.mul(last, from_step)), typ=dtype, align=bytes)
-            b.store(value, at(b, to, b.mul(i, to_step)), align=bytes)
+        _copy_elements(b, type, made.args, start)
         b.branch(done)
     b.position_at_end(done)
     b.ret_void()
     return made
+
+
+def _copy_elements(b: ir.IRBuilder, type: Any, args: Sequence[ir.Value], start: ir.Value) -> None:
+    to, to_step, source, from_step, n, padded, _ = args
+    align = type.width // 8
+    last = at(b, source, b.mul(b.sub(n, int64(1)), from_step))
+    for end, first, repeated in ((n, start, False), (padded, n, True)):
+        with loop(b, end, start=first) as i:
+            place = last if repeated else at(b, source, b.mul(i, from_step))
+            b.store(b.load(place, typ=type, align=align), at(b, to, b.mul(i, to_step)), align=align)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -12,6 +13,15 @@ import llvmlite.binding as llvm
 from graphdsl.native.target import host
 
 _numbers = itertools.count()
+
+# All that our code takes from outside: Python's raw allocator, which needs no interpreter lock and is there on every platform.
+ALLOCATOR = ("PyMem_RawMalloc", "PyMem_RawFree")
+
+
+@cache
+def process_symbols(*names: str) -> dict[str, int]:
+    """The addresses of functions of Python's C interface."""
+    return {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in names}
 
 
 @cache
@@ -28,7 +38,7 @@ class Linked:
         self._names = list(exports)
         for name in self._names:
             builder.export_symbol(name)
-        for name, address in (imports or {}).items():
+        for name, address in ({**process_symbols(*ALLOCATOR), **(imports or {})}).items():
             builder.import_symbol(name, address)
         self._linker = _linker()
         self._tracker = builder.link(self._linker, f"gdl.{next(_numbers)}")

@@ -45,20 +45,38 @@ _REDUCE = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64, POINTER])
 
 
 def define_reductions(module: ir.Module, target: Target) -> list[str]:
-    """Defines every kind over every dtype it has; returns the names of the descriptions."""
+    """Defines every kind over every dtype it has; returns the names of the descriptions and functions."""
     reduce = _define_reduce(module, target)
     _define_reduce_loop(module, target, reduce)
     _define_search_loop(module, target, reduce)
     names = []
     for kind, dtypes in KINDS.items():
         for dtype in dtypes:
-            names += _describe(module, target, Fold(kind, dtype))
+            fold = Fold(kind, dtype)
+            names += _describe(module, target, fold)
+            _define_simple(module, target, fold, module.globals[names[-1]], reduce)
+            names.append(f"gdl.{fold.name}")
     return names
 
 
 def description(kind: str, dtype: DType, rank: int) -> str:
     """The name of the description of a reduction over `rank` axes."""
     return f"gdl.{kind}.{dtype.value}.rank{rank}"
+
+
+def _define_simple(module: ir.Module, target: Target, fold: Fold, info: ir.Value, reduce: ir.Function) -> None:
+    """`gdl.<kind>.<dtype>(x, n)` (a dot: `(x, y, n)`) of adjoining elements, for compiled programs."""
+    made = function(module, target, f"gdl.{fold.name}", ir.FunctionType(fold.type, [POINTER] * fold.sources + [I64]))
+    b = ir.IRBuilder(made.append_basic_block())
+    *addresses, n = made.args
+    sources, out = slot(b, I64, SOURCE_WORDS * fold.sources), slot(b, I64)
+    make, size = define_source(module, target), int64(fold.dtype.bytes)
+    for s, address in enumerate(addresses):
+        record = at(b, sources, s * SOURCE_WORDS, I64)
+        b.store(address, at(b, record, ADDRESS, I64))
+        b.call(make, [record, size, int64(1), int64(1), n, int64(0), int64(0), size])
+    b.call(reduce, [info, sources, int64(0), n, out])
+    b.ret(b.load(out, typ=fold.type))
 
 
 def _describe(module: ir.Module, target: Target, fold: Fold) -> list[str]:

@@ -16,7 +16,7 @@ from graphdsl.native import cache
 from graphdsl.native.flow import POINTER, at
 from graphdsl.native.linked import Linked
 from graphdsl.native.program import support
-from graphdsl.native.program.fingerprint import fingerprint
+from graphdsl.native.program.fingerprint import fingerprint, sources
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.machine import plain_floats
 from graphdsl.native.program.regions import block, function
@@ -122,6 +122,6 @@ def resolved(names: Iterable[str]) -> dict[str, int]:
 def support_library() -> Linked:
     """The functions that all programs share, linked once."""
     target = host()
-    text_key = cache.key("support", support.VERSION, target.key)
+    text_key = cache.key("support", sources(), target.key)
     code = cache.obtain(text_key, lambda: target.object_code(str(support.module(target))))
     return Linked(code, support.SIGNATURES)

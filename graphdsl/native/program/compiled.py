@@ -15,6 +15,7 @@ from graphdsl.native.program.sites import Sites, sites
 from graphdsl.native.program.values import words
 from graphdsl.native.program.words import Status, Word
 from graphdsl.native.program.worker import perform
+from graphdsl.runtime.state import Runtime
 
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p)
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
@@ -59,19 +60,22 @@ class Compiled:
 
         return host().assembly(self.llvm())
 
-    def run(self, runtime: Any, feeds: Mapping[str, Any] | None = None) -> list[Any]:
-        """One run from the start. Raises what the program's failures become."""
+    def run(self, runtime: Runtime, feeds: Mapping[str, Any] | None = None) -> list[Any]:
+        """One run from the start, with `feeds` (the runtime's own, unless given). Raises what the program's failures become."""
         memory = self._memory
         memory.collect()
         fed: dict[int, Fed] = {}
-        given = self._fed_words(feeds or {}, fed)
+        given = self._fed_words(runtime.fed if feeds is None else feeds, fed)
         raised: list[BaseException] = []
 
         def call_back(site: int, address: int) -> int:
             try:
                 instr, _ = self.sites.place(site)
-                values = self._operands(instr, address)
-                effects.perform(runtime, instr, values)
+                values, after = self._operands(instr, address)
+                results = effects.perform(runtime, instr, values)
+                for out, value in zip(instr.outs if results else (), results, strict=True):
+                    memory.place(after, out.type, value)
+                    after += 8 * words(out.type)
             except BaseException as problem:  # noqa: BLE001
                 raised.append(problem)
                 return 1
@@ -82,7 +86,7 @@ class Compiled:
         memory[Word.CALLBACK] = ctypes.cast(callback, ctypes.c_void_p).value or 0
         memory[Word.FEEDS] = ctypes.addressof(given)
         memory[Word.RESULTS] = ctypes.addressof(self._results)
-        memory[Word.LIMIT] = getattr(runtime, "memory_limit", None) or _NO_LIMIT
+        memory[Word.LIMIT] = runtime.limits.memory or _NO_LIMIT
         memory[Word.PEAK] = memory[Word.USED]
         effects.seed_from(runtime, memory)
         status = perform(self._entry, memory)
@@ -104,12 +108,13 @@ class Compiled:
                 found.append(scalar_word(value, feed.out.type.dtype))
         return (ctypes.c_int64 * max(1, len(found)))(*found)
 
-    def _operands(self, instr: Any, address: int) -> list[Any]:
+    def _operands(self, instr: Any, address: int) -> tuple[list[Any], int]:
+        """The operands whose words begin at an address, and where they end."""
         values = []
         for operand in operands(instr):
             values.append(copied(address, operand.type))
             address += 8 * words(operand.type)
-        return values
+        return values, address
 
     def _read_results(self, fed: dict[int, Fed]) -> list[Any]:
         self._lent = [b for b in self._lent if b not in self._memory.returned]

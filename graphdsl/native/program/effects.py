@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphdsl.core import ir
 from graphdsl.native.program.memory import Memory
-from graphdsl.native.program.words import Status
+from graphdsl.native.program.words import Status, Word
+from graphdsl.ops.op import Host
 from graphdsl.runtime import format
 from graphdsl.runtime.events import Shown
+from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import FaultKind, ProgramError
 
+_WORD = (1 << 64) - 1
 
-def perform(runtime: Any, instr: Any, values: Sequence[Any]) -> None:
-    """Carry out an effect with the values of its operands."""
+
+def perform(runtime: Runtime, instr: Any, values: Sequence[Any]) -> tuple[Any, ...]:
+    """Carry out an effect with the values of its operands; gives its results."""
     left = iter(values)
     match instr:
         case ir.Print(items=items):
             _print(runtime, instr, items, left)
         case ir.Fail():
-            numbers = tuple(int(next(left)) for _ in instr.numbers)
-            text = () if instr.text is None else (_text(instr.text, left),)
-            raise ProgramError(instr.kind.diagnostic(instr.span, (*text, *numbers, *instr.words)))
-        case _:
-            raise NotImplementedError(type(instr).__name__)
+            raise _failed(instr, left)
+        case ir.Save(path=path, items=items):
+            name = _text(path, left)
+            runtime.save(name, [(i.name, i.value.type.dtype, next(left)) for i in items])
+        case ir.Apply(op=op, attrs=attrs):
+            assert isinstance(op.compute, Host)
+            results = op.compute.run(runtime, *values, **attrs)
+            return results if len(instr.outs) > 1 else (results,)
+    return ()
 
 
-def _print(runtime: Any, instr: ir.Print, items: Sequence[Any], left: Any) -> None:
+def _failed(instr: ir.Fail, left: Iterator[Any]) -> ProgramError:
+    """The numbers come first, then the words; a text is {0} of the message."""
+    numbers = tuple(int(next(left)) for _ in instr.numbers)
+    text = () if instr.text is None else (_text(instr.text, left),)
+    made = instr.kind.diagnostic(instr.span, (*text, *numbers, *instr.words))
+    return ProgramError(replace(made, labels=instr.labels) if instr.labels else made)
+
+
+def _print(runtime: Runtime, instr: ir.Print, items: Sequence[Any], left: Iterator[Any]) -> None:
     line = instr.span.line
     shown: list[Shown] = []
     for item in items:
@@ -42,7 +59,7 @@ def _print(runtime: Any, instr: ir.Print, items: Sequence[Any], left: Any) -> No
         runtime.sink.values(line, shown)
 
 
-def _text(parts: ir.Text, left: Any) -> str:
+def _text(parts: ir.Text, left: Iterator[Any]) -> str:
     found = []
     for part in parts:
         if isinstance(part, str):
@@ -53,12 +70,20 @@ def _text(parts: ir.Text, left: Any) -> str:
     return "".join(found)
 
 
-def seed_from(runtime: Any, memory: Memory) -> None:
+def seed_from(runtime: Runtime, memory: Memory) -> None:
     """The state of the random stream, for the run."""
+    memory[Word.KEY] = _signed(runtime.random.key)
+    memory[Word.COUNTER] = _signed(runtime.random.counter)
 
 
-def seed_to(runtime: Any, memory: Memory) -> None:
+def seed_to(runtime: Runtime, memory: Memory) -> None:
     """The state of the random stream after the run."""
+    runtime.random.key = memory[Word.KEY] & _WORD
+    runtime.random.counter = memory[Word.COUNTER] & _WORD
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
 
 
 def failure(status: Status, instr: Any, kind: FaultKind | None, numbers: tuple[int, ...]) -> BaseException:

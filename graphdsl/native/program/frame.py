@@ -122,7 +122,7 @@ class Frame:
 
     def spill(self, values: Iterable[Value]) -> ir.Value:
         """The words of values one after the other, in this function's frame."""
-        return self.spill_parts([(p, part) for v in values for p, part in self._typed_parts(v)])
+        return self.spill_parts([(p, part) for v in values for p, part in self.typed_parts(v)])
 
     def spill_parts(self, given: list[tuple[ir.Value, DType | None]]) -> ir.Value:
         """Parts as words in the frame; each scalar comes with its dtype."""
@@ -132,7 +132,8 @@ class Frame:
             self.b.store(value, at(self.b, memory, i, I64))
         return memory
 
-    def _typed_parts(self, value: Value) -> list[tuple[ir.Value, DType | None]]:
+    def typed_parts(self, value: Value) -> list[tuple[ir.Value, DType | None]]:
+        """The parts of a value, a scalar with its dtype."""
         scalar = None if value.type.shape else value.type.dtype
         return [(p, scalar) for p in parts(self.values[value])]
 

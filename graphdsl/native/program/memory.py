@@ -52,6 +52,18 @@ class Memory:
         if header[Header.COUNT] == 0:
             self._to_list(block, header)
 
+    def place(self, address: int, type: Type, value: Any) -> None:
+        """Write a value's words at an address; a tensor goes into a buffer of its own."""
+        if not type.shape:
+            ctypes.c_int64.from_address(address).value = scalar_word(value, type.dtype)
+            return
+        array = np.ascontiguousarray(value, type.dtype.numpy)
+        block = new_block(self.address, array.nbytes)
+        if not block:
+            raise MemoryError
+        ctypes.memmove(block + HEADER_BYTES, array.ctypes.data, array.nbytes)
+        (ctypes.c_int64 * words(type)).from_address(address)[:] = [block + HEADER_BYTES, block, *array.shape]
+
     def sweep(self, lent: Sequence[int] = ()) -> None:
         """After a run that failed: every block that no array holds is free."""
         held = set(lent)
@@ -91,6 +103,14 @@ class Memory:
     def __del__(self) -> None:
         for block in list(self._blocks()):
             _free(_header(block)[Header.RAW])
+
+
+def new_block(context: int, bytes: int) -> int:
+    """`gdl.new`."""
+    from graphdsl.native.program.build import support_library
+
+    call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(support_library()["gdl.new"])
+    return int(call(context, bytes))
 
 
 def _header(block: int) -> Any:

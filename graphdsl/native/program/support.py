@@ -19,7 +19,6 @@ from graphdsl.native.program.words import FREE_LISTS, HEADER_BYTES, PADDING, Hea
 from graphdsl.native.scalar import I1, intrinsic
 from graphdsl.native.target import Target, function
 
-VERSION = "1"
 SIGNATURES = {
     "gdl.new": ir.FunctionType(POINTER, [POINTER, I64]),
     "gdl.release": ir.FunctionType(VOID, [POINTER, POINTER]),
@@ -29,7 +28,10 @@ SIGNATURES = {
     "gdl.shadow.find": ir.FunctionType(POINTER, [POINTER, I64]),
     "gdl.shadow.entry": ir.FunctionType(POINTER, [POINTER, POINTER, I64, I64, I64]),
     "gdl.shadow.free": ir.FunctionType(VOID, [POINTER, POINTER]),
+    "gdl.copy": ir.FunctionType(VOID, [POINTER, POINTER, I64]),
     "gdl.zero": ir.FunctionType(VOID, [POINTER, I64]),
+    "gdl.any.4": ir.FunctionType(I1, [POINTER, I64, I64]),
+    "gdl.any.8": ir.FunctionType(I1, [POINTER, I64, I64]),
 }
 
 # Words of a tape.
@@ -58,6 +60,9 @@ def module(target: Target) -> ir.Module:
     _entry(functions["gdl.shadow.entry"], functions)
     _free_shadow(functions["gdl.shadow.free"], functions["gdl.release"])
     _zero(functions["gdl.zero"])
+    _copy(functions["gdl.copy"])
+    _any(functions["gdl.any.4"], I32)
+    _any(functions["gdl.any.8"], I64)
     return made
 
 
@@ -308,6 +313,29 @@ def _zero(made: ir.Function) -> None:
     with loop(b, b.udiv(b.add(bytes, int64(7)), int64(8))) as i:
         b.store(int64(0), at(b, place, i, I64))
     b.ret_void()
+
+
+def _copy(made: ir.Function) -> None:
+    """Copies so many bytes, rounded up to whole words (arrays are padded)."""
+    b = _begin(made)
+    to, source, bytes = made.args
+    for argument in (to, source):
+        argument.add_attribute("noalias")
+    with loop(b, b.udiv(b.add(bytes, int64(7)), int64(8))) as i:
+        b.store(b.load(at(b, source, i, I64), typ=I64, align=1), at(b, to, i, I64), align=8)
+    b.ret_void()
+
+
+def _any(made: ir.Function, type: Any) -> None:
+    """Whether some element is not 0; `signed`: whose highest bit is a sign, so that -0.0 is 0."""
+    b = _begin(made)
+    place, count, signed = made.args
+    mask = b.lshr(ir.Constant(type, -1), b.trunc(signed, type) if type is I32 else signed)
+    with loop(b, count) as i:
+        bits = b.and_(b.load(at(b, place, i, type), typ=type), mask)
+        with b.if_then(b.icmp_unsigned("!=", bits, ir.Constant(type, 0))):
+            b.ret(ir.Constant(I1, 1))
+    b.ret(ir.Constant(I1, 0))
 
 
 # ---- loops ------------------------------------------------------------------------------------------

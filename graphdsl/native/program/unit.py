@@ -91,6 +91,14 @@ class Unit:
             known = ir.Function(self.module, support.SIGNATURES[name] if type is None else type, name)
         return known
 
+    def outside_data(self, name: str) -> ir.GlobalVariable:
+        """Data of the kernel library's."""
+        known = self.module.globals.get(name)
+        if known is None:
+            known = ir.GlobalVariable(self.module, I64, name)
+            known.global_constant = True
+        return known
+
 
 def _plain(name: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in "._") else "_" for c in name)

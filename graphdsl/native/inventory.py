@@ -1,0 +1,130 @@
+"""Which bodies the kernel library holds, and what it calls them. Needs no compiler: only the table of ops.
+
+An elementwise op that NumPy computes to the same bits is left to NumPy, and so is one that comes down to a few such steps
+(`graphdsl.runtime.numpy_code`). Attrs that change a body (`powi`, checked casts) are never compiled here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from graphdsl.native.steps import count_steps
+from graphdsl.ops.op import Attrs, Draw, Elementwise, Op, Setting, TypeProblem
+from graphdsl.ops.scalar import S
+from graphdsl.ops.table import OPS
+from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Type
+
+FEW_STEPS = 2
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One body for operands of certain dtypes."""
+
+    name: str
+    op: Op
+    operands: tuple[DType, ...]
+    attrs: tuple[tuple[str, Any], ...] = ()
+
+    def body(self, *args: Any) -> S:
+        """What is computed, as `Code`."""
+        compute = self.op.compute
+        assert isinstance(compute, (Elementwise, Draw))
+        return compute.body(*args, **dict(self.attrs))
+
+
+def by_numpy(op: Op, operands: tuple[DType, ...]) -> bool:
+    """Whether NumPy's own function has the bits of this op."""
+    compute = op.compute
+    if not isinstance(compute, Elementwise) or compute.numpy is None:
+        return False
+    return compute.numpy_ints or operands[-1].is_float
+
+
+def elementwise_name(op: Op, operands: tuple[DType, ...], attrs: Attrs) -> str:
+    """What the library calls a kernel, if it has it."""
+    words = [op.name, *(d.value for d in operands)]
+    if op.name == "cast":
+        words.append("to." + attrs["dtype"].value)
+    return ".".join(words)
+
+
+@cache
+def elementwise_entries() -> dict[str, Entry]:
+    """The elementwise kernels of the library, by name."""
+    found: dict[str, Entry] = {}
+    for op in OPS.values():
+        for operands, attrs in _signatures(op):
+            entry = Entry(elementwise_name(op, operands, dict(attrs)), op, operands, attrs)
+            if entry.name not in found and not by_numpy(op, operands) and _is_long(entry):
+                found[entry.name] = entry
+    return found
+
+
+@cache
+def draw_entries() -> dict[str, Entry]:
+    """The random distributions of the library, by name."""
+    return {
+        draw_name(op, dtype): Entry(draw_name(op, dtype), op, (I64,) * 4, (("dtype", dtype),))
+        for op in OPS.values()
+        if isinstance(op.compute, Draw)
+        for dtype in (F32, F64)
+        if _is_long(Entry("", op, (I64,) * 4, (("dtype", dtype),)))
+    }
+
+
+def draw_name(op: Op, dtype: DType) -> str:
+    """What the library calls a distribution."""
+    return f"{op.name}.{dtype.value}"
+
+
+def arity(op: Op) -> int:
+    """The number of operands of an elementwise op."""
+    if op.params is not None:
+        return len(op.params)
+    assert isinstance(op.compute, Elementwise)
+    return len(positional(op.compute.body)) - 1
+
+
+def positional(body: Callable[..., S]) -> list[str]:
+    """The names of a function's positional parameters."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [name for name, p in inspect.signature(body).parameters.items() if p.kind in kinds]
+
+
+def _signatures(op: Op) -> Iterator[tuple[tuple[DType, ...], tuple[tuple[str, Any], ...]]]:
+    """The dtypes (and attrs) for which an op's body may be compiled."""
+    compute = op.compute
+    if not isinstance(compute, Elementwise):
+        return
+    if op.name == "cast":
+        for source in (F32, F64):
+            for to in (I32, I64):
+                yield (source,), (("dtype", to), ("checked", False), ("weak", False))
+        return
+    keywords = inspect.signature(compute.body).parameters.values()
+    if any(p.kind is inspect.Parameter.KEYWORD_ONLY for p in keywords):
+        return
+    for dtype in DType:
+        for first in (dtype, BOOL):
+            operands = (first, *[dtype] * (arity(op) - 1))
+            try:
+                typing = op.typing(Setting(F64), tuple(Type(d) for d in operands), {})
+            except TypeProblem:
+                continue
+            if typing.operands == operands:
+                yield operands, ()
+
+
+def _is_long(entry: Entry) -> bool:
+    try:
+        steps = count_steps(entry.body, entry.operands)
+    except (AttributeError, ModuleNotFoundError):  # until all bodies are written
+        return False
+    return steps is None or steps > FEW_STEPS
+
+
