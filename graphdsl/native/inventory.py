@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from graphdsl.native.steps import count_steps
+from graphdsl.native.steps import measure
 from graphdsl.ops.op import Attrs, Draw, Elementwise, Op, Setting, TypeProblem
 from graphdsl.ops.scalar import S
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Type
 
-FEW_STEPS = 2
+FEW_STEPS = 1
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,11 @@ class Entry:
     op: Op
     operands: tuple[DType, ...]
     attrs: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def result(self) -> DType:
+        """The dtype of the result."""
+        return measure(self.body, self.operands).dtype
 
     def body(self, *args: Any) -> S:
         """What is computed, as `Code`."""
@@ -122,9 +127,9 @@ def _signatures(op: Op) -> Iterator[tuple[tuple[DType, ...], tuple[tuple[str, An
 
 def _is_long(entry: Entry) -> bool:
     try:
-        steps = count_steps(entry.body, entry.operands)
+        steps = measure(entry.body, entry.operands)
     except (AttributeError, ModuleNotFoundError):  # until all bodies are written
         return False
-    return steps is None or steps > FEW_STEPS
+    return steps.native or steps.count > FEW_STEPS
 
 

@@ -8,12 +8,14 @@ from functools import cache
 from importlib import resources
 
 from graphdsl.native import cache as objects
+from graphdsl.native.calls import IMPORTS, call_name, define_call
 from graphdsl.native.draws import define_block, define_draw
 from graphdsl.native.elementwise import define_kernel, define_loops
-from graphdsl.native.gemm import define_gemm
+from graphdsl.native.folds import KINDS
+from graphdsl.native.gemm import DTYPES, GUARDS, define_gemm
 from graphdsl.native.inventory import draw_entries, elementwise_entries
-from graphdsl.native.linked import Linked
-from graphdsl.native.reductions import define_reductions
+from graphdsl.native.linked import Linked, process_symbols
+from graphdsl.native.reductions import MOST_AXES, define_reductions, description
 from graphdsl.native.target import Target, host
 
 _PACKAGES = ("graphdsl.native", "graphdsl.ops", "graphdsl.ops.math")
@@ -26,7 +28,8 @@ on_build: list[Callable[[], None]] = []
 @cache
 def library() -> Linked:
     """The library for this machine, from the cache where it is there."""
-    return Linked(objects.obtain(_name(host()), lambda: _announced(host())), symbols(host()))
+    code = objects.obtain(_name(host()), lambda: _announced(host()))
+    return Linked(code, symbols(), process_symbols(*IMPORTS))
 
 
 def is_cached() -> bool:
@@ -39,7 +42,9 @@ def build(target: Target) -> bytes:
     module = target.module("graphdsl kernels")
     define_loops(module, target)
     for entry in elementwise_entries().values():
-        define_kernel(module, target, f"gdl.kernel.{entry.name}", entry.body, entry.operands, entry.op.faults)
+        name = f"gdl.kernel.{entry.name}"
+        result = define_kernel(module, target, name, entry.body, entry.operands, entry.op.faults)
+        define_call(module, target, entry.operands, result)
     define_reductions(module, target)
     define_gemm(module, target)
     define_block(module, target)
@@ -49,13 +54,10 @@ def build(target: Target) -> bytes:
 
 
 @cache
-def symbols(target: Target) -> tuple[str, ...]:
+def symbols() -> tuple[str, ...]:
     """What the library exports."""
-    from graphdsl.native.folds import KINDS
-    from graphdsl.native.gemm import DTYPES, GUARDS
-    from graphdsl.native.reductions import MOST_AXES, description
-
     kernels = [f"gdl.kernel.{name}.info" for name in elementwise_entries()]
+    calls = dict.fromkeys(call_name(e.operands, e.result) for e in elementwise_entries().values())
     draws = [f"gdl.draw.{name}" for name in draw_entries()]
     reductions = [
         name
@@ -64,7 +66,7 @@ def symbols(target: Target) -> tuple[str, ...]:
         for name in (f"gdl.{kind}.{d.value}", *(description(kind, d, r) for r in range(1, MOST_AXES + 1)))
     ]
     products = [f"gdl.gemm.{d.value}{guard}" for d in DTYPES for guard in GUARDS]
-    return (*_LOOPS, "gdl.block", *kernels, *draws, *reductions, *products)
+    return (*_LOOPS, "gdl.block", *kernels, *calls, *draws, *reductions, *products)
 
 
 def _announced(target: Target) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType
@@ -58,8 +59,17 @@ class Steps(Code):
         self.count += 1
 
 
-def count_steps(body: Callable[..., S], operands: Sequence[DType]) -> int | None:
-    """The number of steps of a body; None if NumPy cannot do them all."""
+@dataclass(frozen=True)
+class Measure:
+    """What is known of a body: its number of steps, whether only native code can take them, and its dtype."""
+
+    count: int
+    native: bool
+    dtype: DType
+
+
+def measure(body: Callable[..., S], operands: Sequence[DType]) -> Measure:
+    """The measure of a body over operands of these dtypes."""
     steps = Steps()
-    body(steps, *(S(steps, d, None) for d in operands))
-    return None if steps.native else steps.count
+    result = body(steps, *(S(steps, d, None) for d in operands))
+    return Measure(steps.count, steps.native, result.dtype)

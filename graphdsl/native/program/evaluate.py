@@ -15,7 +15,8 @@ from llvmlite import ir
 from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import I32, at, int64
 from graphdsl.native.program.places import Affine, Uniform, VectorCode, is_int
-from graphdsl.native.program.space import Region, same_dim
+from graphdsl.graph.passes.fuse_kinds import same_dim
+from graphdsl.native.program.space import Region
 from graphdsl.native.scalar import load, memory_type
 from graphdsl.ops.op import Elementwise, Pointwise
 from graphdsl.ops.scalar import S
@@ -120,15 +121,32 @@ class Evaluator:
             return code.uniform(dtype, load(b, at(b, pointer, offset.one, type), dtype))
         if isinstance(offset, Affine) and is_int(offset.step, 1):
             return code.load(dtype, at(b, pointer, offset.base, type))
-        inside = self.memory.inside()
-        if inside is not None:
-            offset = code.select(inside, offset, code.const(INT, 0))
+        if isinstance(offset, Affine) and not isinstance(offset.step, ir.Constant):
+            return self._by_step(pointer, offset, dtype)
         return self._one_by_one(pointer, offset, dtype)
+
+    def _by_step(self, pointer: ir.Value, offset: Affine, dtype: DType) -> S:
+        """Adjoining elements if it turns out so, as it does where an axis might have been repeated and was not."""
+        code, b = self.code, self.code.builder
+        with b.if_else(b.icmp_signed("==", offset.step, int64(1)), likely=True) as (then, otherwise):
+            with then:
+                dense = code.load(dtype, at(b, pointer, offset.base, memory_type(dtype))).ref
+                near = b.block
+            with otherwise:
+                scattered = self._one_by_one(pointer, Affine(code, offset.base, offset.step), dtype).ref
+                far = b.block
+        merged = b.phi(dense.type)
+        merged.add_incoming(dense, near)
+        merged.add_incoming(scattered, far)
+        return S(code, dtype, merged)
 
     def _one_by_one(self, pointer: ir.Value, offset: S, dtype: DType) -> S:
         code, b = self.code, self.code.builder
         if code.lanes == 1:
             return code.load(dtype, at(b, pointer, offset.ref, memory_type(dtype)))
+        inside = self.memory.inside()
+        if inside is not None:
+            offset = S(code, INT, b.select(inside.ref, offset.ref, code.const(INT, 0).ref))
         vector: Any = ir.Constant(ir.VectorType(memory_type(dtype), code.lanes), ir.Undefined)
         for lane in range(code.lanes):
             number = ir.Constant(I32, lane)

@@ -12,11 +12,13 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
+from graphdsl.graph.passes.fuse_dry import asks_for_place
 from graphdsl.native.flow import POINTER, at, int64
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.kernels import BLOCK, KERNEL, Shape, Writer
 from graphdsl.native.program.regionkey import key
-from graphdsl.native.program.space import Region, same_shape
+from graphdsl.graph.passes.fuse_kinds import same_shape
+from graphdsl.native.program.space import Region
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.op import Pointwise, Reduce
@@ -59,7 +61,8 @@ def launch(frame: Frame, region: Region, outer: dict[Value, Value], sizes: Sizes
 
 
 def _coordinates(region: Region) -> bool:
-    return any(isinstance(a.op.compute, Pointwise) for a in region.body) and len(region.space) > 1
+    moving = (a for a in region.body if isinstance(a.op.compute, Pointwise))
+    return len(region.space) > 1 and any(asks_for_place(a) for a in moving)
 
 
 def _dynamic(value: Value, sizes: tuple[ir.Value, ...]) -> list[tuple[ir.Value, DType | None]]:

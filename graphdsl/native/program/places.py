@@ -102,14 +102,29 @@ class VectorCode(Llvm):
 
     def compare(self, name: str, x: S, y: S) -> S:
         if isinstance(x, Uniform) and isinstance(y, Uniform):
+            known = _compared(name, x.one, y.one)
+            if known is not None:
+                return self.const(DType.BOOL, known)
             result = self._scalar().compare(name, *self._ones(x, y))
             return self.uniform(result.dtype, result.ref)
         return super().compare(name, x, y)
 
     def select(self, condition: S, x: S, y: S) -> S:
-        if isinstance(condition, Uniform) and isinstance(x, Uniform) and isinstance(y, Uniform):
+        if not isinstance(condition, Uniform):
+            return super().select(condition, x, y)
+        if isinstance(condition.one, ir.Constant):
+            return x if condition.one.constant else y
+        if isinstance(x, Uniform) and isinstance(y, Uniform):
             return self.uniform(x.dtype, self._scalar().select(*self._ones(condition, x, y)).ref)
+        a, c = (self._affine(v) if v.dtype is INT else None for v in (x, y))
+        if a is not None and c is not None:
+            base, step = (self._chosen(condition.one, v, w) for v, w in zip(a, c, strict=True))
+            return self._known(base, step)
         return super().select(condition, x, y)
+
+    def _chosen(self, condition: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
+        same = isinstance(x, ir.Constant) and isinstance(y, ir.Constant) and x.constant == y.constant
+        return x if same else self.builder.select(condition, x, y)
 
     def convert(self, x: S, dtype: DType) -> S:
         if isinstance(x, Uniform):
@@ -151,6 +166,14 @@ class VectorCode(Llvm):
 
     def _known(self, base: ir.Value, step: ir.Value) -> S:
         return self.uniform(INT, base) if is_int(step, 0) else Affine(self, base, step)
+
+
+def _compared(name: str, x: ir.Value, y: ir.Value) -> bool | None:
+    """What a comparison of int constants gives."""
+    if not (isinstance(x, ir.Constant) and isinstance(y, ir.Constant)) or not isinstance(x.type, ir.IntType):
+        return None
+    a, b = x.constant, y.constant
+    return {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}[name]
 
 
 def is_int(value: ir.Value, number: int) -> bool:

@@ -15,7 +15,7 @@ from graphdsl.core.ir import Apply
 from graphdsl.native.flow import I64, POINTER, VOID, at, int64, loop, slot
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.places import folded, is_int
-from graphdsl.native.program.space import same_dim
+from graphdsl.graph.passes.fuse_kinds import same_dim
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.scalar import I1, memory_type
 from graphdsl.ops import faults

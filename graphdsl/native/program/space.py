@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphdsl.core.ir import Apply, Value
+from graphdsl.graph.passes.fuse_kinds import same_dim
 from graphdsl.ops.op import Elementwise, Pointwise, Reduce
 from graphdsl.ops.types import Dim
 
@@ -75,16 +76,6 @@ class Space:
     @property
     def flat(self) -> bool:
         return len(self.groups) == 1
-
-
-def same_dim(a: Dim, b: Dim) -> bool:
-    """Whether two dims are known to be equal."""
-    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
-
-
-def same_shape(a: Shape, b: Shape) -> bool:
-    """Whether two shapes are known to be equal."""
-    return len(a) == len(b) and all(map(same_dim, a, b))
 
 
 def lies_in(shape: Shape, space: Shape) -> tuple[Lies, ...]:

@@ -13,8 +13,21 @@ from typing import Any
 from graphdsl.core import ir
 from graphdsl.core.ir import Block, Value
 from graphdsl.core.structure import operands, results
+from graphdsl.graph.ir import Fused
 
 Instr = Any  # of the core, or what graph mode adds
+
+
+def reads(instr: Instr) -> list[Value]:
+    """The values whose elements an instruction reads itself; those that it only measures need not live."""
+    match instr:
+        case ir.Apply(op=op, args=args) if op.shape_only:
+            return [a for i, a in enumerate(args) if i not in op.shape_only]
+        case Fused(args=args, body=body):
+            read = {a for inner in body.body for a in reads(inner)}
+            return [a for a, p in zip(args, body.params, strict=True) if p in read]
+        case _:
+            return operands(instr)
 
 
 class Usage:
@@ -40,7 +53,7 @@ class Usage:
         read = dict.fromkeys(block.yields)
         made = set(block.params)
         for instr in block.body:
-            read.update(dict.fromkeys(operands(instr)))
+            read.update(dict.fromkeys(reads(instr)))
             made.update(results(instr))
             for inner in ir.blocks(instr):
                 read.update(self._outer[inner])
@@ -55,7 +68,7 @@ class Usage:
         ends: list[dict[Value, None]] = []
         for instr in reversed(block.body):
             used = {v: None for v in results(instr) if v.type.shape}
-            used.update((v, None) for v in operands(instr) if v in owned)
+            used.update((v, None) for v in reads(instr) if v in owned)
             for inner in ir.blocks(instr):
                 used.update((v, None) for v in self.outer(inner) if v in owned)
             ends.append({v: None for v in used if v not in live})

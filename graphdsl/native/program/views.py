@@ -5,6 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply
+from graphdsl.graph.passes.fuse_kinds import adjoining
 from graphdsl.native.flow import at
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
@@ -23,7 +24,7 @@ def view(frame: Frame, instr: Apply) -> bool:
             if not instr.args[0].type.shape:
                 return False
             data = frame.tensor(instr.args[0]).data
-        case "index" if _adjoining(instr):
+        case "index" if adjoining(instr):
             data = None
         case _:
             return False
@@ -32,22 +33,6 @@ def view(frame: Frame, instr: Apply) -> bool:
         data = _offset(frame, instr)
     owner = frame.hand_on(instr.args[0]).owner
     frame.values[instr.outs[0]] = Tensor(instr.outs[0].type.dtype, data, owner, sizes)
-    return True
-
-
-def _adjoining(instr: Apply) -> bool:
-    """Whether an index picks adjoining elements: ints first, then at most one slice by steps of 1, the rest whole."""
-    cut = False
-    for kind, *words in instr.attrs["spec"]:
-        match kind:
-            case "new" | "full":
-                cut = cut or kind == "full"
-            case "at" if not cut:
-                pass
-            case "slice" if not cut and words[2] in (None, 1):
-                cut = True
-            case _:
-                return False
     return True
 
 
