@@ -18,6 +18,7 @@ from graphdsl.source.diagnostic import Fault, FaultKind
 
 # functions whose bodies belong to graphdsl.ops.math, which has tests of its own
 KNOWN = {"exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "tanh": np.tanh}
+KNOWN["softplus"] = lambda x: np.logaddexp(x.dtype.type(0), x)
 INTS = {F32: np.int32, I32: np.int32}
 
 

@@ -101,6 +101,23 @@ CASES: dict[str, list[tuple[list[Any], dict[str, Any]]]] = {
     "swapaxes": [([A], {"axis1": 0, "axis2": 1})],
     "flip": [([A], {})],
     "square": [([A], {})],
+    "norm": [([A], {}), ([A], {"axis": 1}), ([A], {"ord": 1, "axis": 0})],
+    "logsumexp": [([A], {"axis": 1}), ([A], {}), ([A * 0], {"axis": 0, "keepdims": True})],
+    "softplus": [([A], {})],
+    "silu": [([A], {})],
+    "leaky_relu": [([A, np.array(0.1)], {})],
+    "softmax": [([A], {}), ([A * 0], {"axis": 0})],
+    "log_softmax": [([A], {"axis": 0})],
+    "mse_loss": [([A, B], {})],
+    "huber_loss": [([A, B, np.array(0.9)], {})],
+    "cross_entropy": [([A, np.array([2, 0])], {}), ([A, np.abs(A)], {})],
+    "lerp": [([A, B, np.array(0.3)], {})],
+    "tril": [([A], {"k": 1})],
+    "triu": [([A], {})],
+    "diag": [([A], {"k": 1}), ([B], {"k": -1}), ([B], {})],
+    "trace": [([A], {})],
+    "roll": [([A, np.array(2)], {}), ([A, np.array(-1)], {"axis": 1})],
+    "take": [([A, np.array([4, 0, 4])], {}), ([A, np.array(1)], {"axis": -1})],
     "rsqrt": [([P], {})],
     "scatter_add": [([A, INT, np.stack([B, B, B])], {})],
     "full_like": [([A, np.array(2.0)], {})],
@@ -240,6 +257,8 @@ def test_gradients_at_kinks() -> None:
     assert gradients("prod", np.array([0.0, 2.0, 4.0]))[0].tolist() == [8, 0, 0]
     assert gradients("prod", np.array([0.0, 0.0, 4.0]), order=2)[0].tolist() == [4, 4, 0]
     assert gradients("std", np.array([2.0, 2.0]))[0].tolist() == [0, 0]
+    assert gradients("norm", np.zeros(2))[0].tolist() == [0, 0]
+    assert gradients("logsumexp", np.full(2, -np.inf))[0].tolist() == [0.5, 0.5]
     assert gradients("round", np.array([0.5]))[0].tolist() == [0]
     x, k = gradients("mod", np.array(7.5), np.array(-2.0))
     assert (x, k) == (1, 4)

@@ -330,7 +330,29 @@ def test_movement_is_numpys(sizes: bool) -> None:
     check("outer", np.outer([1.0, 2.0], [3.0, 4.0]), [1.0, 2.0], [3.0, 4.0])
     check("mean", X.mean((0, 2)), X, axis=(0, 2))
     check("var", X.var(-1, ddof=1), X, axis=-1, ddof=1)
+    check("tril", np.tril(X, 1), X, k=1)
+    check("triu", np.triu(X), X)
+    check("diag", np.diag(X[0], -1), X[0], k=-1)
+    check("diag", np.diag([1.0, 2.0], 1), [1.0, 2.0], k=1)
+    check("trace", X[0].trace(), X[0])
+    check("roll", np.roll(X, 5), X, 5)
+    check("roll", np.roll(X, -1, 1), X, -1, axis=1)
+    check("take", np.take(X, [23, -1, 0]), X, [23, -1, 0])
+    check("take", np.take(X, [2, 0], 1), X, [2, 0], axis=1)
+    check("one_hot", np.eye(3)[[1, 0]], [1, 0], 3)
+    check("count_nonzero", 23, X)
+    check("norm", np.sqrt((X * X).sum(2)), X, axis=2)
     check("clamp", X.clip(None, 5), X, None, 5.0)
+
+
+def test_functions_of_infinities() -> None:
+    inf = np.inf
+    assert call("logsumexp", [1000.0, 1000.0]) == 1000 + np.log(2)
+    assert call("logsumexp", [-inf, -inf]) == -inf
+    assert call("logsumexp", [inf, 1.0]) == inf
+    assert call("softmax", [1000.0, 1000.0, -inf]).tolist() == [0.5, 0.5, 0]
+    made = call("softplus", [-800.0, -40.0, 0.0, 50.0, inf, -inf, np.nan])
+    np.testing.assert_allclose(made, np.logaddexp(0, [-800.0, -40.0, 0.0, 50.0, inf, -inf, np.nan]), rtol=1e-15)
 
 
 def test_known_sizes_stay_known() -> None:

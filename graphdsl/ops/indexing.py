@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphdsl.ops import faults
+from graphdsl.ops.index_checks import prepared
 from graphdsl.ops.op import (
     Attrs,
     Composite,
-    Elementwise,
-    Host,
     Into,
     Op,
     Param,
@@ -22,9 +21,8 @@ from graphdsl.ops.op import (
     Typing,
 )
 from graphdsl.ops.places import Entry, Spec, entries, flat_place, source_place
-from graphdsl.ops.shape import dim_value
-from graphdsl.ops.type_rules import arithmetic_dtype, broadcast, elementwise, int_dtype, joined_dtype, same_dims
-from graphdsl.ops.types import BOOL, I64, Dim, DType, Size, Type
+from graphdsl.ops.type_rules import broadcast, joined_dtype, same_dims
+from graphdsl.ops.types import I64, Dim, DType, Size, Type
 from graphdsl.source.diagnostic import Fault
 
 if TYPE_CHECKING:
@@ -33,144 +31,6 @@ if TYPE_CHECKING:
     from graphdsl.ops.scalar import Code, Reader, S
 
 GROUP = "indexing"
-
-# ---- what an index is checked for, before anything is read with it ------------------------------------
-
-
-def _in_range(code: Code, i: S, size: S, *, axis: int) -> S:
-    code.fail((i < -size) | (i >= size), faults.INDEX, i, size, code.const(I64, axis))
-    return code.select(i < 0, i + size, i)
-
-
-IN_RANGE = Op(
-    name="in_range",
-    doc="An index counted from 0; it is an error if the axis, whose size is the second operand, has no such place.",
-    typing=elementwise(int_dtype, fails=lambda dtype, attrs: True),
-    compute=Elementwise(_in_range),
-    faults=(faults.INDEX,),
-    bound=0.0,
-    group=GROUP,
-)
-
-
-def _not_zero(code: Code, step: S) -> S:
-    code.fail(step.eq(0), faults.STEP)
-    return step
-
-
-NONZERO_STEP = Op(
-    name="nonzero_step",
-    doc="A step, which must not be 0.",
-    typing=elementwise(arithmetic_dtype, fails=lambda dtype, attrs: True),
-    compute=Elementwise(_not_zero),
-    vjp=(lambda e, g, y, step: g,),
-    faults=(faults.STEP,),
-    bound=0.0,
-    group=GROUP,
-)
-
-
-def _mask_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
-    mask, x = types
-    axis = attrs["axis"]
-    fails = False
-    for a, d in enumerate(mask.shape):
-        same = same_dims(d, x.shape[axis + a])
-        if same is None:
-            raise TypeProblem(
-                "E0307", f"a mask of shape {mask} on axis {axis + a} of {x}: {d} against {x.shape[axis + a]}", operand=0
-            )
-        fails |= same[1]
-    count = Size(why="the count of true elements")
-    return Typing((BOOL, x.dtype), (Type(I64, (count,)),) * mask.rank, fails, {"axis": axis})
-
-
-def _mask_places(runtime: Any, mask: Any, x: Any, *, axis: int) -> Any:
-    for a, (d, size) in enumerate(zip(np.shape(mask), np.shape(x)[axis:], strict=False)):
-        if d != size:
-            raise Fault(faults.MASK, d, size, axis + a)
-    places = tuple(p.astype(np.int64) for p in np.nonzero(mask))
-    return places[0] if len(places) == 1 else places
-
-
-MASK_PLACES = Op(
-    name="mask_places",
-    doc="The places where a mask is true, one index tensor an axis; it must fit the axes of `x` from `axis` on.",
-    typing=_mask_types,
-    compute=Host(_mask_places),
-    shape_only=(1,),
-    faults=(faults.MASK,),
-    bound=0.0,
-    group=GROUP,
-)
-
-
-def _prepared(e: Emit, x: Value, spec: Spec, operands: tuple[Value, ...]) -> tuple[Spec, tuple[Value, ...]]:
-    """The index with ints and tensors checked and counted from 0, and masks turned into tensors."""
-    _check_spec(x.type, spec, operands)
-    ready: list[tuple[Any, ...]] = []
-    given: list[Value] = []
-    axis = 0
-    left = iter(operands)
-    for entry in spec:
-        match entry:
-            case ("int", int(k)):
-                size = x.type.shape[axis]
-                if isinstance(size, int) and -size <= k < size:
-                    ready.append(("at", k % size))
-                else:
-                    ready.append(("at",))
-                    given.append(e.in_range(e.const(k, I64), dim_value(e, x, axis), axis=axis))
-            case ("int",) | ("tensor",):
-                ready.append(("at",) if entry[0] == "int" else ("take",))
-                given.append(e.in_range(next(left), dim_value(e, x, axis), axis=axis))
-            case ("mask",):
-                mask = next(left)
-                made = e.mask_places(mask, x, axis=axis)
-                places = (made,) if mask.type.rank == 1 else made
-                ready.extend((("take",),) * len(places))
-                given.extend(places)
-                axis += len(places) - 1
-            case ("slice", a, b, c):
-                bounds = [_bound(next(left)) if w == "v" else None for w in (a, b, c)]
-                if c in ("v", 0):
-                    bounds[2] = e.nonzero_step(bounds[2] or e.const(0, I64))
-                    c = "v"
-                ready.append(("slice", a, b, c))
-                given.extend(e.convert(v, I64) for v in bounds if v is not None)
-            case ("at",) | ("take",):
-                ready.append(entry)
-                given.append(next(left))
-            case _:
-                ready.append(entry)
-        axis += entry[0] != "new"
-    return tuple(ready), tuple(given)
-
-
-def _bound(v: Value) -> Value:
-    if v.type.rank or not v.type.dtype.is_int:
-        raise TypeProblem("E0307", f"a bound of a slice is an int, not {v.type}")
-    return v
-
-
-def _check_spec(x: Type, spec: Spec, operands: tuple[Value, ...]) -> None:
-    used = sum(entry[0] != "new" for entry in spec)
-    masks = [o.type.rank for o in operands if o.type.dtype is BOOL]
-    if masks:
-        used += masks[0] - 1
-    if used > x.rank:
-        what = "a scalar cannot be indexed" if not x.rank else f"{used} indices on {x}, which has {x.rank} axes"
-        raise TypeProblem("E0307", what)
-    if len(masks) > 1 or (masks and any(entry[0] in ("tensor", "take") for entry in spec)):
-        raise TypeProblem("E0307", "an index takes one mask, and no int tensor beside it")
-    if masks == [0]:
-        raise TypeProblem("E0307", "a mask needs at least one axis; this is a scalar bool", "use `if` or `where`")
-    tensors = [i for i, entry in enumerate(spec) if entry[0] in ("tensor", "take")]
-    if tensors and tensors[-1] - tensors[0] >= len(tensors):
-        raise TypeProblem(
-            "E0307", "int tensors in one index must stand side by side", "index in two steps: `x[i][:, j]`"
-        )
-
 
 # ---- types ---------------------------------------------------------------------------------------------
 
@@ -250,12 +110,12 @@ def _scatter_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> T
 
 
 def _prepare_index(e: Emit, args: tuple[Value, ...], attrs: Attrs) -> tuple[tuple[Value, ...], Attrs]:
-    spec, operands = _prepared(e, args[0], attrs["spec"], args[1:])
+    spec, operands = prepared(e, args[0], attrs["spec"], args[1:])
     return (args[0], *operands), {"spec": spec}
 
 
 def _prepare_scatter(e: Emit, args: tuple[Value, ...], attrs: Attrs) -> tuple[tuple[Value, ...], Attrs]:
-    spec, operands = _prepared(e, args[0], attrs["spec"], args[2:])
+    spec, operands = prepared(e, args[0], attrs["spec"], args[2:])
     return (args[0], args[1], *operands), {"spec": spec}
 
 

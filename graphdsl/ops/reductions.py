@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.ops import faults
-from graphdsl.ops.op import Attrs, Composite, Kind, Op, Param, Reduce, Setting, TypeProblem, TypeRule, Typing
-from graphdsl.ops.type_rules import Policy, arithmetic_dtype, axes_of, count, float_dtype, joined_dtype
+from graphdsl.ops.op import Attrs, Kind, Op, Param, Reduce, Setting, TypeProblem, TypeRule, Typing
+from graphdsl.ops.type_rules import Policy, arithmetic_dtype, axes_of, count, joined_dtype
 from graphdsl.ops.types import BOOL, I32, I64, DType, Size, Type
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def axes_in(attrs: Attrs, rank: int) -> tuple[int, ...]:
     return attrs["axes"] if "axes" in attrs else axes_of(attrs.get("axis"), rank)
 
 
-def _reduction(policy: Policy, out: DType | None = None, nonempty: bool = False, single: bool = False) -> TypeRule:
+def reduction(policy: Policy, out: DType | None = None, nonempty: bool = False, single: bool = False) -> TypeRule:
     """`nonempty`: an empty axis is an error. `single`: one axis, or all of them."""
 
     def rule(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
@@ -65,7 +65,7 @@ SUM = Op(
     name="sum",
     doc="The sum; 0 of nothing; bools and ints add up in i64.",
     params=PARAMS,
-    typing=_reduction(_total_dtype),
+    typing=reduction(_total_dtype),
     compute=Reduce("sum"),
     vjp=(lambda e, g, y, x, *, axes, keepdims: _spread(e, g, x, axes, keepdims),),
     linear=(0,),
@@ -107,78 +107,6 @@ def count_along(e: Emit, x: Value, axes: tuple[int, ...]) -> Value:
     if total is None:
         return e.const(known, I64)
     return total if known == 1 else e.mul(total, e.const(known, I64))
-
-
-def as_float(e: Emit, x: Value) -> Value:
-    """`x` as what a float function takes: weak values stay weak."""
-    dtype, weak = float_dtype(e.setting, (x.type,))
-    if x.type.dtype is dtype:
-        return x
-    return e.cast(x, dtype=dtype, weak=weak)
-
-
-def _mean(e: Emit, x: Value, *, axis: Any = None, keepdims: bool = False) -> Value:
-    x = as_float(e, x)
-    count = e.cast(count_along(e, x, axes_of(axis, x.type.rank)), dtype=x.type.dtype, weak=x.type.weak)
-    total = e.sum(x, axis=axis, keepdims=keepdims)
-    return e.div(total, count)
-
-
-MEAN = Op(
-    name="mean",
-    doc="The sum divided by the count; nan of nothing.",
-    params=PARAMS,
-    typing=_reduction(float_dtype),
-    compute=Composite(_mean),
-    bound=float("inf"),
-    reference="numpy.mean",
-    group=GROUP,
-)
-
-
-def _var(e: Emit, x: Value, *, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Value:
-    x = as_float(e, x)
-    off = e.sub(x, _mean(e, x, axis=axis, keepdims=True))
-    count = e.cast(count_along(e, x, axes_of(axis, x.type.rank)), dtype=x.type.dtype, weak=x.type.weak)
-    if ddof:
-        count = e.sub(count, e.like(float(ddof), x))
-    return e.div(e.sum(e.powi(off, k=2), axis=axis, keepdims=keepdims), count)
-
-
-SPREAD_PARAMS = (
-    Param("x"),
-    Param("axis", Kind.AXES, None),
-    Param("ddof", Kind.STATIC, 0),
-    Param("keepdims", Kind.STATIC, False),
-)
-
-VAR = Op(
-    name="var",
-    doc="The mean square distance from the mean, in two passes; divided by `n - ddof`.",
-    params=SPREAD_PARAMS,
-    typing=_reduction(float_dtype),
-    compute=Composite(_var),
-    bound=float("inf"),
-    reference="numpy.var",
-    group=GROUP,
-)
-
-STD = Op(
-    name="std",
-    doc="The square root of `var`; its derivative where nothing differs is 0.",
-    params=SPREAD_PARAMS,
-    typing=_reduction(float_dtype),
-    compute=Composite(lambda e, x, **attrs: _root(e, _var(e, x, **attrs))),
-    bound=float("inf"),
-    reference="numpy.std",
-    group=GROUP,
-)
-
-
-def _root(e: Emit, x: Value) -> Value:
-    """The square root, with derivative 0 at 0: there the root of a constant is taken."""
-    flat = e.eq(x, e.like(0.0, x))
-    return e.where(flat, e.like(0.0, x), e.sqrt(e.where(flat, e.like(1.0, x), x)))
 
 
 # ---- products ------------------------------------------------------------------------------------------
@@ -229,7 +157,7 @@ PROD = Op(
     name="prod",
     doc="The product; 1 of nothing; bools and ints multiply in i64.",
     params=PARAMS,
-    typing=_reduction(_total_dtype),
+    typing=reduction(_total_dtype),
     compute=Reduce("prod"),
     vjp=(_prod_slope,),
     jvp=_prod_forward,
@@ -263,7 +191,7 @@ def _extreme(name: str, doc: str) -> Op:
         name=name,
         doc=doc,
         params=PARAMS,
-        typing=_reduction(joined_dtype, nonempty=True),
+        typing=reduction(joined_dtype, nonempty=True),
         compute=Reduce(name),
         vjp=(_extreme_slope,),
         jvp=_extreme_forward,
@@ -283,7 +211,7 @@ def _place(name: str, doc: str) -> Op:
         name=name,
         doc=doc,
         params=PARAMS,
-        typing=_reduction(joined_dtype, I64, nonempty=True, single=True),
+        typing=reduction(joined_dtype, I64, nonempty=True, single=True),
         compute=Reduce(name),
         faults=(faults.EMPTY,),
         bound=0.0,
@@ -301,7 +229,7 @@ def _truth(name: str, doc: str) -> Op:
         name=name,
         doc=doc,
         params=PARAMS,
-        typing=_reduction(_bool_dtype),
+        typing=reduction(_bool_dtype),
         compute=Reduce(name),
         bound=0.0,
         reference=f"numpy.{name}",

@@ -4,19 +4,40 @@ from __future__ import annotations
 
 from graphdsl.ops import (
     arithmetic,
+    arranging,
     choosing,
     contraction,
     creation,
     draws,
     files,
     functions,
+    index_checks,
     indexing,
+    joining,
+    neural,
     reductions,
     shape,
+    statistics,
 )
 from graphdsl.ops.op import Op
 
-ENTRY_FILES = (arithmetic, choosing, functions, reductions, contraction, shape, indexing, creation, draws, files)
+ENTRY_FILES = (
+    arithmetic,
+    choosing,
+    functions,
+    reductions,
+    statistics,
+    contraction,
+    shape,
+    joining,
+    arranging,
+    index_checks,
+    indexing,
+    creation,
+    neural,
+    draws,
+    files,
+)
 
 OPS: dict[str, Op] = {
     entry.name: entry for file in ENTRY_FILES for entry in vars(file).values() if isinstance(entry, Op)
