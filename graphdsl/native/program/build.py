@@ -112,9 +112,9 @@ def resolved(names: Iterable[str]) -> dict[str, int]:
         if name in support.SIGNATURES:
             found[name] = support_library()[name]
         else:
-            from graphdsl.native.library import address
+            from graphdsl.native.library import library
 
-            found[name] = address(name)
+            found[name] = library()[name]
     return found
 
 

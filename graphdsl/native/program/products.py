@@ -12,6 +12,7 @@ from graphdsl.native.flow import I64, POINTER, VOID, at, int64, loop, slot
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.values import Tensor, whole
+from graphdsl.native.reductions import description
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.contraction import inner_fault
 from graphdsl.ops.types import I64 as INT
@@ -99,7 +100,7 @@ def _vectors(frame: Frame, instr: Apply, a: Matrix, b: Matrix, out: ir.Value, ra
     if instr.attrs["guard"] is not None:
         length = _guarded(frame, instr, length)
     steps = [*steps[:2], size, *steps[2:]]
-    _call(frame, f"gdl.loop.dot.{dtype.value}", "gdl.rank1", [a.tensor.data, b.tensor.data, out], [outer, length], steps)
+    _call(frame, "gdl.reduce_loop", description("dot", dtype, 1), [a.tensor.data, b.tensor.data, out], [outer, length], steps)
 
 
 def _guarded(frame: Frame, instr: Apply, length: ir.Value) -> ir.Value:

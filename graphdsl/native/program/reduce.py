@@ -17,6 +17,7 @@ from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.places import folded, is_int
 from graphdsl.graph.passes.fuse_kinds import same_dim
 from graphdsl.native.program.values import Tensor, whole
+from graphdsl.native.reductions import description
 from graphdsl.native.scalar import I1, memory_type
 from graphdsl.ops import faults
 from graphdsl.ops.op import Reduce
@@ -105,8 +106,9 @@ def call(frame: Frame, kind: str, x: Tensor, out: ir.Value, axes: list[_Axis]) -
         b.store(word, at(b, dims, i, I64))
     for i, word in enumerate([last.step, int64(size), *(a.step for a in inner)]):
         b.store(word, at(b, steps, i, I64))
-    library = frame.unit.outside(f"gdl.loop.{_library_kind(kind)}.{x.dtype.value}", _LOOP)
-    rank = frame.unit.outside_data(f"gdl.rank{len(inner)}")
+    searched = kind.startswith("arg")
+    library = frame.unit.outside("gdl.search_loop" if searched else "gdl.reduce_loop", _LOOP)
+    rank = frame.unit.outside_data(description(_library_kind(kind), x.dtype, len(inner)))
     total: ir.Value = int64(1)
     for axis in outer:
         total = folded(b, "mul", total, axis.kept)
@@ -122,7 +124,7 @@ def call(frame: Frame, kind: str, x: Tensor, out: ir.Value, axes: list[_Axis]) -
 
 
 def _library_kind(kind: str) -> str:
-    return {"all": "min", "any": "max"}.get(kind, kind)
+    return {"all": "min", "any": "max", "argmax": "max", "argmin": "min"}.get(kind, kind)
 
 
 def sum_to(frame: Frame, instr: Apply) -> None:

@@ -1,0 +1,86 @@
+"""What part an instruction can have in a kernel."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from graphdsl.core import ir
+from graphdsl.core.ir import Apply
+from graphdsl.ops.op import Effect, Elementwise, Pointwise, Reduce
+from graphdsl.ops.table import OPS
+from graphdsl.ops.types import Dim
+
+Shape = tuple[Dim, ...]
+
+
+class Part(enum.Enum):
+    NONE = "none"
+    ELEMENTS = "elements"  # computes elements from those at the same place
+    MOVES = "moves"  # reads elements at other places
+    VIRTUAL = "virtual"  # made of scalars alone
+    TOTAL = "total"  # the sum of all elements
+
+
+_VIEWS = ("reshape", "reshape_like")  # share their operand's buffer: nothing to compute
+
+
+def part(instr: Any) -> Part:
+    """What an instruction can be in a kernel."""
+    if not isinstance(instr, Apply) or instr.fails or instr.op.effect is not Effect.NONE or not instr.args:
+        return Part.VIRTUAL if _made(instr) else Part.NONE
+    match instr.op.compute:
+        case Elementwise() if instr.outs[0].type.shape:
+            return Part.ELEMENTS
+        case Pointwise() if instr.outs[0].type.shape and instr.op.name not in _VIEWS:
+            if not any(a.type.shape for i, a in enumerate(instr.args) if i not in instr.op.shape_only):
+                return Part.VIRTUAL
+            return Part.NONE if adjoining(instr) else Part.MOVES
+        case Reduce(kind="sum") if len(instr.attrs["axes"]) == instr.args[0].type.rank and instr.args[0].type.rank:
+            return Part.TOTAL
+        case _:
+            return Part.NONE
+
+
+def _made(instr: Any) -> bool:
+    return isinstance(instr, Apply) and not instr.fails and isinstance(instr.op.compute, Pointwise) and bool(instr.outs[0].type.shape)
+
+
+def adjoining(instr: Apply) -> bool:
+    """Whether an op is an index that picks adjoining elements: ints first, then at most one slice by steps of 1, the rest whole."""
+    if instr.op.name != "index":
+        return False
+    cut = False
+    for kind, *words in instr.attrs["spec"]:
+        if kind in ("new", "full"):
+            cut = cut or kind == "full"
+        elif cut or not (kind == "at" or (kind == "slice" and words[2] in (None, 1))):
+            return False
+        else:
+            cut = kind == "slice"
+    return True
+
+
+def as_apply(instr: Any) -> Any:
+    """A conversion of a tensor between floats as the op that it is."""
+    match instr:
+        case ir.Convert(span=span, arg=arg, out=out) if out.type.shape and arg.type.dtype is not out.type.dtype:
+            return Apply(span, OPS["cast"], (arg,), {"dtype": out.type.dtype, "checked": False}, (out,))
+        case _:
+            return instr
+
+
+def space(instr: Apply) -> Shape:
+    """The shape whose elements an op walks."""
+    source = instr.args[0] if isinstance(instr.op.compute, Reduce) else instr.outs[0]
+    return source.type.shape
+
+
+def same_dim(a: Dim, b: Dim) -> bool:
+    """Whether two dims are known to be equal."""
+    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
+
+
+def same_shape(a: Shape, b: Shape) -> bool:
+    """Whether two shapes are known to be equal."""
+    return len(a) == len(b) and all(map(same_dim, a, b))
