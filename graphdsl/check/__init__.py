@@ -1,0 +1,27 @@
+"""From a tree to the typed core: names, types, joins, calls. `check` is the way in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from graphdsl.check import (  # registers what checks each kind of node
+    assignment,
+    attributes,
+    calls,
+    declarations,
+    derivatives,
+    expressions,
+    files,
+    indexing,
+    lists,
+    loops,
+    operators,
+    printing,
+    ranges,
+    results,
+    statements,
+)
+from graphdsl.check.context import Request
+from graphdsl.check.program import Checked, check
+
+__all__ = ["Checked", "Request", "check"]

@@ -1,0 +1,181 @@
+"""What the checker's functions share: the file being checked (`Shared`) and the scope that they are in (`Frame`).
+
+A `Frame` is the top level or one instance of a function. It knows what its names hold now and where
+instructions go; the functions on the tree take it as their first argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from graphdsl.check.journal import Journal
+from graphdsl.check.leaving import Leaving
+from graphdsl.check.liveness import Liveness
+from graphdsl.check.outline import Outline
+from graphdsl.check.problems import Problems
+from graphdsl.check.values import POISON, Binding, Slot, Tensor, Tuple
+from graphdsl.core.emit import Emit
+from graphdsl.core.ir import Block, Value
+from graphdsl.ops.op import Op, Setting, TypeProblem
+from graphdsl.ops.table import OPS
+from graphdsl.ops.types import BOOL, I64, Dim, DType, Size
+from graphdsl.source.diagnostic import Diagnostic, Label
+from graphdsl.source.span import Source, Span
+from graphdsl.syntax import ast
+
+if TYPE_CHECKING:
+    from graphdsl.check.functions import Instance
+    from graphdsl.check.loop_types import LoopTypes
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller wants of the check beside the program itself.
+
+    `fed`: names whose first value comes from outside. `wanted`: top-level names to be read after the program's end.
+    `of`, `wrt`: the derivative that `graphdsl grad` asks for; `wrt` None: none; `of` None: the last float scalar.
+    """
+
+    fed: frozenset[str] = frozenset()
+    wanted: frozenset[str] = frozenset()
+    of: str | None = None
+    wrt: tuple[str, ...] | None = None
+
+
+@dataclass(eq=False)
+class Shared:
+    """One file being checked."""
+
+    source: Source
+    outline: Outline
+    request: Request
+    setting: Setting
+    leaving: Leaving
+    problems: Problems = field(default_factory=Problems)
+    warnings: list[Diagnostic] = field(default_factory=list)
+    kinds: dict[str, str] = field(
+        default_factory=dict
+    )  # of top-level names: param, input, const, dim; others: variable
+    declared: dict[str, Span] = field(default_factory=dict)  # where those stand
+    sizes: dict[Value, Size] = field(default_factory=dict)  # scalars that are the size of some dim
+    fed_sizes: set[Dim] = field(default_factory=set)  # named sizes that feeds bind
+    claimed: dict[Value, Size] = field(default_factory=dict)  # scalars that something was made with as a size
+    made: dict[Value, Span] = field(default_factory=dict)  # where a name was given to a value
+    instances: dict[Any, Instance] = field(default_factory=dict)
+    scopes: dict[ast.FnDef, Liveness] = field(default_factory=dict)
+    scalars: list[str] = field(default_factory=list)  # float scalars that the top level binds or prints, in order
+
+
+@dataclass(eq=False)
+class LoopFrame:
+    """A loop around the statement being checked."""
+
+    node: ast.WhileStmt | ast.ForStmt
+    after: frozenset[str]
+    head: frozenset[str]
+    stop: str  # the hidden name that is set once a `break` was reached
+
+
+class Frame:
+    """The top level (`outer` is None) or an instance of a function."""
+
+    def __init__(
+        self, shared: Shared, live: Liveness, node: ast.FnDef | ast.Lambda | None = None, depth: int = 0
+    ) -> None:
+        self.shared = shared
+        self.live = live
+        self.node = node
+        self.depth = depth
+        self.names: Journal[Slot] = Journal()
+        self.outer: dict[str, Slot | None] | None = None  # top-level names, in a function
+        self.own: frozenset[str] = frozenset()  # the names that belong to a function
+        self.dims: set[str] = set()  # a function's dim names
+        self.params: set[Value] = set()  # values that came from outside
+        self.block = Block()
+        self.emit = Emit(self.block, shared.setting, Span(shared.source, 0, 0))
+        self.loops: list[LoopFrame] = []
+        self.blocks_deep = 0  # branches and loops around
+        self.exit_needed = False  # whether something around tests if the block was left
+        self.loop_types: dict[ast.Stmt, LoopTypes] = {}
+
+    # ---- instructions ----
+
+    def open(self, block: Block) -> Block:
+        """Let instructions go to `block`; returns where they went before."""
+        before = self.block
+        self.block = self.emit.block = block
+        return before
+
+    def at(self, span: Span) -> Emit:
+        """Where to write instructions that belong to `span`."""
+        self.emit.span = span
+        return self.emit
+
+    def int(self, value: int, span: Span) -> Value:
+        """An i64."""
+        return self.at(span).const(value, I64)
+
+    def bool(self, value: bool, span: Span) -> Value:
+        return self.at(span).const(value, BOOL)
+
+    def size(self, value: Value, axis: int, span: Span) -> Value:
+        """The length of an axis, an i64; of the same `Size` wherever it is used as a size."""
+        dim = value.type.shape[axis]
+        if isinstance(dim, int):
+            return self.int(dim, span)
+        out: Value = self.at(span).dim(value, axis=axis)
+        self.shared.sizes[out] = dim
+        return out
+
+    def apply(
+        self, op: Op | str, span: Span, args: Sequence[Value | None], spans: Sequence[Span] = (), **attrs: Any
+    ) -> Binding:
+        """Apply an op; a problem of types is reported at the operand it concerns."""
+        try:
+            out = self.at(span).apply(OPS[op] if isinstance(op, str) else op, *args, **attrs)
+        except TypeProblem as problem:
+            return self.type_problem(problem, span, args, spans)
+        return Tuple(tuple(Tensor(v) for v in out)) if isinstance(out, tuple) else Tensor(out)
+
+    def value(self, op: str, span: Span, *args: Value, **attrs: Any) -> Value:
+        """Apply an op that always fits."""
+        out = self.at(span).apply(OPS[op], *args, **attrs)
+        assert isinstance(out, Value)
+        return out
+
+    # ---- problems ----
+
+    def error(
+        self, code: str, message: str, span: Span, hint: str | None = None, labels: tuple[Label, ...] = ()
+    ) -> Binding:
+        """Report a problem; what it concerns becomes a value that causes no further ones."""
+        self.shared.problems.error(code, message, span, hint, labels)
+        return POISON
+
+    def type_problem(self, p: TypeProblem, span: Span, args: Sequence[Value | None], spans: Sequence[Span]) -> Binding:
+        """What a type rule found, with where the operands got their types."""
+        place = spans[p.operand] if p.operand is not None and p.operand < len(spans) else span
+        labels = []
+        operands = [a for a in args if a is not None]
+        for arg in operands:
+            where = self.shared.made.get(arg)
+            if arg.type.shape and arg.name and where is not None and where != place:
+                labels.append(Label(where, f"`{arg.name}` is {arg.type}"))
+        hint = "; ".join(filter(None, [p.hint, size_origins(operands)])) or None
+        return self.error(p.code, p.message, place, hint, tuple(dict.fromkeys(labels)))
+
+
+def size_origins(args: Sequence[Value]) -> str:
+    """Where the sizes in these types came from, as far as it is known."""
+    sizes = dict.fromkeys(d for a in args for d in a.type.shape if isinstance(d, Size) and d.name and d.why)
+    return ", ".join(f"`{d.name}` is the size of {d.why}" for d in sizes)
+
+
+def same_dim(a: Dim, b: Dim) -> bool:
+    """Whether two dims are known to be equal."""
+    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
+
+
+DTYPES = {d.value: d for d in DType}

@@ -1,0 +1,83 @@
+"""`load`: its path and entry are known when the program is checked; its type is the annotation, else what the file says."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from graphdsl.check import names
+from graphdsl.check.arguments import match_arguments
+from graphdsl.check.context import DTYPES, Frame
+from graphdsl.check.dispatch import expression
+from graphdsl.check.expect import known
+from graphdsl.check.trampoline import Steps
+from graphdsl.check.values import NONE, POISON, Binding, Static, has_poison
+from graphdsl.ops.types import Size, Type
+from graphdsl.runtime.files import type_of
+from graphdsl.source.diagnostic import Fault
+from graphdsl.source.span import Span
+from graphdsl.syntax import ast
+
+
+def is_load(f: Frame, node: ast.Expr | None) -> TypeGuard[ast.CallExpr]:
+    """Whether this is a call of the built-in `load`."""
+    match node:
+        case ast.CallExpr(func=ast.Name(id="load")):
+            return "load" not in f.shared.outline.functions and names.variable(f, "load") is None
+    return False
+
+
+def load(f: Frame, node: ast.CallExpr, annotation: ast.TypeExpr | None) -> Steps[Binding]:
+    """`load("d.csv", "price")`"""
+    found = match_arguments(f, "`load`", node.span, node.args, ("path", "entry"), frozenset({"entry"}))
+    if found is None:
+        for arg in node.args:
+            yield expression(f, arg.value)
+        return POISON
+    words: dict[str, Static | None] = {"entry": None}
+    for name, args in found.items():
+        binding, value = yield known(f, args[0].value)
+        if has_poison(binding):
+            return POISON
+        if binding is not NONE and not _is_word(value, name == "entry"):
+            wanted = "a plain string, known when the program is checked"
+            return f.error("E0320", f"`{name}` of `load` must be {wanted}", args[0].value.span)
+        words[name] = value
+    path = words["path"]
+    if not isinstance(path, str):
+        return f.error("E0320", "`load` needs the path of a file", node.span)
+    type = _annotated(annotation) if annotation is not None else _header(f, path, words["entry"], node.span)
+    if type is None:
+        return POISON
+    return f.apply("load", node.span, (), path=path, entry=words["entry"], type=type)
+
+
+def _is_word(value: Static | None, listed: bool) -> bool:
+    if listed and isinstance(value, tuple):
+        return bool(value) and all(isinstance(v, str) for v in value)
+    return isinstance(value, str)
+
+
+def _annotated(annotation: ast.TypeExpr) -> Type:
+    """The type that a load must turn out to have; dims with names are tested or bound afterwards."""
+    dims = tuple(d if isinstance(d, int) else Size() for d in annotation.dims)
+    return Type(DTYPES[annotation.dtype], dims)
+
+
+def _header(f: Frame, path: str, entry: Static | None, span: Span) -> Type | None:
+    """The type that the file's header tells."""
+    try:
+        dtype, shape = type_of(f.shared.source.folder, path, entry)
+    except Fault as fault:
+        shown = fault.kind.diagnostic(span, fault.numbers)
+        f.error(shown.code, shown.message, span, shown.hint)
+        return None
+    return Type(dtype, shape)
+
+
+def load_form(f: Frame, node: ast.CallExpr, args: tuple[ast.Arg, ...]) -> Steps[Binding]:
+    """A `load` without an annotation."""
+    result: Binding = yield load(f, ast.CallExpr(node.span, node.func, args), None)
+    return result
+
+
+names.FORMS["load"] = load_form

@@ -1,0 +1,185 @@
+"""Calls of functions of the file: each is checked once for each kind of call, and shared by all calls of that kind.
+
+A kind is the types of the arguments, the functions among them, and the types of the outer names that are read. Outer names
+and what lambdas captured become further params, so that a checked function sees only its params.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+from graphdsl.check.arguments import match_arguments
+from graphdsl.check.context import DTYPES, Frame
+from graphdsl.check.dispatch import expression
+from graphdsl.check.instances import Callee, Instance, Passed, emit_call, instance_key, new_frame
+from graphdsl.check.outline import Outline
+from graphdsl.check.problems import in_order
+from graphdsl.check.reads import reads
+from graphdsl.check.results import check_body
+from graphdsl.check.trampoline import Steps
+from graphdsl.check.types import convert_freely, type_text
+from graphdsl.check.values import (
+    NOTHING,
+    POISON,
+    Binding,
+    Closure,
+    Named,
+    Slot,
+    Tensor,
+    Tuple,
+    has_poison,
+    kind_name,
+    without_static,
+)
+from graphdsl.source.diagnostic import Label
+from graphdsl.source.span import Span
+from graphdsl.syntax import ast
+
+MOST_CALLS = 1000
+
+
+def call_function(f: Frame, node: ast.CallExpr, args: tuple[ast.Arg, ...], callee: Callee) -> Steps[Binding]:
+    """A call of a `fn` or a lambda, as it is written."""
+    names = (
+        [p.id for p in callee.node.params] if isinstance(callee, Closure) else [p.name.id for p in callee.node.params]
+    )
+    what = callee_name(callee)
+    optional = frozenset(p.name.id for p in _params(callee) if p.default is not None)
+    declared = callee.node.name.span if isinstance(callee, Named) else callee.node.span
+    found = match_arguments(f, what, node.span, args, names, optional, declared=declared)
+    by_arg = {} if found is None else {id(group[0]): name for name, group in found.items()}
+    given: dict[str, tuple[Binding, Span]] = {}
+    for arg in args:
+        binding: Binding = yield expression(f, arg.value)
+        if id(arg) in by_arg:
+            given[by_arg[id(arg)]] = without_static(binding), arg.value.span
+    if found is None:
+        return POISON
+    for param in _params(callee):
+        if param.name.id not in given and param.default is not None:
+            binding = yield expression(_top_level(f), param.default)
+            given[param.name.id] = without_static(binding), param.default.span
+    result: Binding = yield invoke(f, node.span, callee, [given[n] for n in names])
+    return result
+
+
+def callee_name(callee: Callee) -> str:
+    """How messages call it."""
+    return f"`{callee.node.name.id}`" if isinstance(callee, Named) else "this function"
+
+
+def _params(callee: Callee) -> tuple[ast.FnParam, ...]:
+    return callee.node.params if isinstance(callee, Named) else ()
+
+
+def _top_level(f: Frame) -> Frame:
+    """The scope in which a default is evaluated: it sees only top-level names."""
+    if f.outer is None:
+        return f
+    view = copy.copy(f)
+    view.own = frozenset()
+    return view
+
+
+def invoke(f: Frame, span: Span, callee: Callee, args: list[tuple[Binding, Span]]) -> Steps[Binding]:
+    """Call a function with as many arguments as it has params."""
+    if isinstance(callee, Named) and callee.node in f.shared.outline.recursive:
+        message = f"{callee_name(callee)} calls itself, and recursion is not here yet"
+        return f.error("E0900", message, span, labels=(Label(callee.node.name.span, "declared here"),))
+    if f.depth >= MOST_CALLS:
+        return f.error("E0214", f"calls stand in one another more than {MOST_CALLS:,} deep", span)
+    fitted = _fit_arguments(f, callee, args)
+    if fitted is None or any(has_poison(b) for b in fitted):
+        return POISON
+    passed = Passed(callee, fitted, _outer_slots(f, callee, fitted))
+    key = instance_key(f.shared, passed)
+    instance = f.shared.instances.get(key)
+    if instance is None:
+        instance = f.shared.instances[key] = Instance()
+        yield _check(f, instance, passed)
+    elif not instance.done:
+        return f.error("E0900", f"{callee_name(callee)} calls itself here, and recursion is not here yet", span)
+    label = Label(span, f"in this call of {callee_name(callee)}")
+    f.shared.problems.add(instance.problems, label)
+    if instance.func is None or has_poison(instance.result):
+        return POISON
+    return emit_call(f, span, instance, passed)
+
+
+def _check(f: Frame, instance: Instance, passed: Passed) -> Steps[None]:
+    """Check the body of a function for one kind of call."""
+    problems = f.shared.problems.mark()
+    g = new_frame(f, instance, passed)
+    result: Binding = yield check_body(g, passed.callee)
+    instance.problems = list(in_order(f.shared.problems.take(problems)))
+    instance.finish(g, passed.callee, result)
+
+
+def _fit_arguments(f: Frame, callee: Callee, args: list[tuple[Binding, Span]]) -> list[Binding] | None:
+    """The arguments, converted as the annotations say; sizes that are known to disagree are reported here."""
+    if isinstance(callee, Closure):
+        for binding, span in args:
+            if binding is NOTHING:
+                f.error("E0211", "this gives nothing, and stands where a value is needed", span)
+                return None
+        return [b for b, _ in args]
+    dims: dict[str, tuple[int, Span]] = {}
+    fitted = []
+    for param, (binding, span) in zip(callee.node.params, args, strict=True):
+        fitted.append(_fit(f, param, binding, span, dims))
+    return fitted
+
+
+def _fit(f: Frame, param: ast.FnParam, binding: Binding, span: Span, dims: dict[str, tuple[int, Span]]) -> Binding:
+    if param.type is None or has_poison(binding):
+        return binding
+    what, labels = f"`{param.name.id}`", (Label(param.type.span, "declared here"),)
+    if not isinstance(binding, Tensor):
+        message = f"{what} must be {type_text(param.type)}, and is {kind_name(binding)}"
+        return f.error("E0313", message, span, labels=labels)
+    value = convert_freely(f, binding.value, DTYPES[param.type.dtype], span, what, param.type.span)
+    if value is None:
+        return POISON
+    if value.type.rank != len(param.type.dims):
+        message = f"{what} must be {type_text(param.type)}, and is {value.type}"
+        return f.error("E0319", message, span, labels=labels)
+    for axis, (wanted, has) in enumerate(zip(param.type.dims, value.type.shape, strict=True)):
+        if isinstance(wanted, ast.Name) and isinstance(has, int):
+            wanted, place = dims.setdefault(wanted.id, (has, span))
+            labels = (*labels, Label(place, f"{wanted} here")) if wanted != has else labels
+        if isinstance(wanted, int) and isinstance(has, int) and wanted != has:
+            message = f"axis {axis} of {what} has size {has}, and should have {wanted}"
+            return f.error("E0319", message, span, labels=labels)
+    return Tensor(value)
+
+
+# ---- outer names --------------------------------------------------------------------------------------
+
+
+def _outer_slots(f: Frame, callee: Callee, args: Iterable[Binding]) -> list[tuple[str, Slot | None]]:
+    """The top-level names that the call reads, as they are now."""
+    names: set[str] = set()
+    _outer_names(f.shared.outline, (callee, *args), names)
+    source = f.names.get if f.outer is None else f.outer.get
+    return [(name, source(name)) for name in sorted(names)]
+
+
+def _outer_names(outline: Outline, bindings: Iterable[Binding], names: set[str]) -> None:
+    for binding in bindings:
+        match binding:
+            case Named(node=node):
+                names |= outline.outer[node]
+            case Closure(node=node, captured=captured):
+                names |= lambda_outer(outline, node)
+                _outer_names(outline, (s.binding for _, s in captured if s is not None), names)
+            case Tuple(items=items):
+                _outer_names(outline, items, names)
+
+
+def lambda_outer(outline: Outline, node: ast.Lambda) -> frozenset[str]:
+    """The top-level names that the functions named in a lambda read."""
+    if node not in outline.lambdas:
+        called = [outline.functions[r.node.id] for r in reads(node) if r.node.id in outline.functions]
+        outline.lambdas[node] = frozenset(name for c in called for name in outline.outer[c])
+    return outline.lambdas[node]

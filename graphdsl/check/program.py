@@ -1,0 +1,149 @@
+"""Checking a whole file: the top level, what is asked for beside it, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from graphdsl.check.activity import analyse
+from graphdsl.check.branches import DEAD, LOST
+from graphdsl.check.context import DTYPES, Frame, Request, Shared
+from graphdsl.check.derivatives import derivative_type
+from graphdsl.check.leaving import leaving
+from graphdsl.check.liveness import liveness
+from graphdsl.check.outline import outline
+from graphdsl.check.problems import in_order, nearest
+from graphdsl.check.statements import body
+from graphdsl.check.trampoline import run
+from graphdsl.check.values import Slot, Tensor, Tuple, has_poison
+from graphdsl.core.ir import Derive, Func, ParamTarget, Program, Value
+from graphdsl.ops.op import Setting
+from graphdsl.ops.types import F64, DType
+from graphdsl.source.diagnostic import Diagnostic, ProgramError
+from graphdsl.source.span import Span
+from graphdsl.syntax import ast
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A program, and what was found that is no error. `of` is the name or text of what `graphdsl grad` differentiates."""
+
+    program: Program
+    warnings: tuple[Diagnostic, ...]
+    of: str | None = None
+
+
+def check(module: ast.Module, request: Request = Request()) -> Checked:
+    """Check a file. Raises `ProgramError` with all independent problems, in source order."""
+    if request.wrt is not None:
+        request = _with_derivative(module, request)
+    return _check(module, request)[0]
+
+
+def _with_derivative(module: ast.Module, request: Request) -> Request:
+    """A first check finds what is differentiated by default; its name is then kept to the end."""
+    of = request.of
+    if of is None:
+        _, shared = _check(module, replace(request, wrt=None))
+        if not shared.scalars:
+            end = Span(module.source, len(module.source.text), len(module.source.text))
+            message = "there is nothing to differentiate: the program binds and prints no float scalar"
+            raise ProgramError(Diagnostic("E0407", message, end, "name a value: `--of y`"))
+        of = shared.scalars[-1]
+    return replace(request, of=of, wanted=request.wanted | {of, *(request.wrt or ())})
+
+
+def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
+    found = outline(module)
+    setting = Setting(_default_float(module))
+    shared = Shared(module.source, found, request, setting, leaving(module.body))
+    f = Frame(shared, liveness(module.body, found, request.wanted))
+    _first_looks(f, module)
+    run(body(f, module.body, frozenset(request.wanted)))
+    program = Program(
+        Func("main", f.block, Span(module.source, 0, len(module.source.text))), _exports(f), setting.default_float
+    )
+    if request.wrt is not None and not shared.problems.found:
+        _derivatives(f, program, request)
+    if not shared.problems.found:
+        shared.problems.found += analyse(program)
+    problems = in_order(shared.problems.found)
+    errors = [p for p in problems if p.severity == "error"]
+    if errors:
+        raise ProgramError(*errors)
+    return Checked(program, in_order([*problems, *shared.warnings]), request.of), shared
+
+
+def _default_float(module: ast.Module) -> DType:
+    for stmt in module.body:
+        if isinstance(stmt, ast.Default):
+            return DTYPES[stmt.dtype]
+    return F64
+
+
+def _first_looks(f: Frame, module: ast.Module) -> None:
+    """What is told from the text alone."""
+    seen: dict[str, ast.FnDef] = {}
+    for i, stmt in enumerate(module.body):
+        if isinstance(stmt, ast.Default):
+            if i:
+                f.error("E0109", "`default` is the first statement of a file", stmt.span)
+            if stmt.dtype not in ("f32", "f64"):
+                f.error("E0109", "the default float is f32 or f64", stmt.span)
+        if isinstance(stmt, ast.FnDef):
+            if stmt.name.id in seen:
+                f.error("E0203", f"there is a function `{stmt.name.id}` already", stmt.name.span)
+            seen[stmt.name.id] = stmt
+
+
+def _exports(f: Frame) -> dict[str, tuple[Value, Value | None]]:
+    """The tensors that top-level names hold at the end; the parts of a tuple as `t[0]`."""
+    exports: dict[str, tuple[Value, Value | None]] = {}
+    for name in f.names.names():
+        slot = f.names.get(name)
+        if slot is not None and slot is not LOST and slot is not DEAD and name[0] != "%":
+            _export(exports, name, slot)
+    return exports
+
+
+def _export(exports: dict[str, tuple[Value, Value | None]], name: str, slot: Slot) -> None:
+    match slot.binding:
+        case Tensor(value=value):
+            exports[name] = value, slot.is_set
+        case Tuple(items=items):
+            for i, item in enumerate(items):
+                _export(exports, f"{name}[{i}]", Slot(item, slot.span, slot.is_set))
+
+
+def _derivatives(f: Frame, program: Program, request: Request) -> None:
+    """What `graphdsl grad` asks for, at the program's end."""
+    span = Span(f.shared.source, len(f.shared.source.text), len(f.shared.source.text))
+    y = _wanted(f, request.of or "", span)
+    if y is None:
+        return
+    if y.type.rank or not y.type.dtype.is_float:
+        f.error("E0403", f"`{request.of}` is {y.type}, and only a float scalar has a gradient", span)
+        return
+    wrt = request.wrt or tuple(n for n, kind in f.shared.kinds.items() if kind == "param")
+    for name in wrt:
+        held = _wanted(f, name, span)
+        if held is None:
+            continue
+        if not held.type.dtype.is_float or f.shared.kinds.get(name) in ("const", "dim"):
+            f.error("E0405", f"`{name}` is {held.type}, and has no derivative", span)
+            continue
+        out = Value(derivative_type(f, y, held), None)
+        target = ParamTarget(name) if f.shared.kinds.get(name) == "param" else held
+        f.block.body.append(Derive(span, "grad", y, (target,), None, (out,)))
+        program.derivatives[name] = out
+
+
+def _wanted(f: Frame, name: str, span: Span) -> Value | None:
+    slot = f.names.get(name)
+    if slot is None or slot is LOST or slot is DEAD:
+        close = nearest(name, f.names.names())
+        f.error("E0201", f"the program binds no `{name}`", span, f"did you mean `{close}`?" if close else None)
+        return None
+    if has_poison(slot.binding) or not isinstance(slot.binding, Tensor):
+        f.error("E0405", f"`{name}` is no tensor", span)
+        return None
+    return slot.binding.value

@@ -1,0 +1,180 @@
+"""Statements in order, and what follows one that may have left the block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphdsl.check.branches import DEAD, EXIT, FALLS, LOST, RESULT, Flow, Path, merge, trial
+from graphdsl.check.context import Frame
+from graphdsl.check.dispatch import handles, statement
+from graphdsl.check.expect import condition, int_scalar
+from graphdsl.check.trampoline import Steps
+from graphdsl.check.values import NOTHING, Binding, Slot
+from graphdsl.core.ir import Block, Seed, Value
+from graphdsl.source.span import Span
+from graphdsl.syntax import ast
+
+NO_NAMES: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Statements still to come: those of `stmts` from `at` on, then `more`."""
+
+    stmts: list[ast.Stmt]
+    at: int = 0
+    more: Rest | None = None
+
+    def skip_empty(self) -> Rest | None:
+        """None where nothing is left."""
+        rest: Rest | None = self
+        while rest is not None and rest.at == len(rest.stmts):
+            rest = rest.more
+        return rest
+
+    def then(self, more: Rest | None) -> Rest:
+        return Rest(self.stmts, self.at, more)
+
+
+def body(f: Frame, stmts: list[ast.Stmt], at_end: frozenset[str] = NO_NAMES) -> Steps[Flow]:
+    """The statements of a block that is left by nobody but `return`, `break` and `continue` in it."""
+    needed, f.exit_needed = f.exit_needed, False
+    before = f.names.get(EXIT)
+    f.names.set(EXIT, None)
+    flow: Flow = yield sequence(f, Rest(stmts), at_end)
+    f.names.set(EXIT, before)
+    f.exit_needed = needed
+    return flow
+
+
+def sequence(f: Frame, rest: Rest, at_end: frozenset[str]) -> Steps[Flow]:
+    """Statements up to the end of their block, where the names `at_end` are live."""
+    left: Rest | None = rest.skip_empty()
+    while left is not None:
+        stmt = left.stmts[left.at]
+        left = Rest(left.stmts, left.at + 1, left.more).skip_empty()
+        if isinstance(stmt, ast.IfStmt) and f.shared.leaving[stmt].may:
+            flow: Flow = yield leaving_if(f, stmt, left, at_end)
+            if flow.exits is None or left is None or _takes_rest(f, stmt):
+                return flow
+            guarded: Flow = yield _guarded(f, stmt, flow, left, at_end)
+            return guarded
+        flow = (yield statement(f, stmt)) or FALLS
+        if flow.exits is not None:
+            if left is None:
+                return flow
+            if not flow.falls:
+                yield _unreached(f, left, at_end)
+                return flow
+            guarded = yield _guarded(f, stmt, flow, left, at_end)
+            return guarded
+    return FALLS
+
+
+def _takes_rest(f: Frame, stmt: ast.IfStmt) -> bool:
+    """Whether what follows the `if` goes into the side that does not leave."""
+    return f.shared.leaving[stmt.then].always or (stmt.orelse is not None and f.shared.leaving[stmt.orelse].always)
+
+
+def _unreached(f: Frame, rest: Rest, at_end: frozenset[str]) -> Steps[None]:
+    """Statements behind a `return`: checked, and thrown away."""
+    yield trial(f, sequence(f, rest, at_end))
+
+
+def leaving_if(f: Frame, stmt: ast.IfStmt, rest: Rest | None, at_end: frozenset[str]) -> Steps[Flow]:
+    """An `if` of which some side leaves the block. Where one always does, the other takes `rest`."""
+    cond: Value | None = yield condition(f, stmt.cond)
+    then, orelse = Rest(stmt.then.body), Rest([] if stmt.orelse is None else stmt.orelse.body)
+    after = f.live.after[stmt]
+    needed = f.exit_needed
+    if _takes_rest(f, stmt):
+        after = at_end
+        if f.shared.leaving[stmt.then].always:
+            orelse = orelse.then(rest)
+        else:
+            then = then.then(rest)
+    else:
+        f.exit_needed = needed or rest is not None
+    first: Path = yield trial(f, sequence(f, then, after), _why(stmt, True))
+    second: Path = yield trial(f, sequence(f, orelse, after), _why(stmt, False))
+    flow = merge(f, stmt.cond.span, cond or _placeholder(f, stmt), first, second, after)
+    f.exit_needed = needed
+    return flow
+
+
+def _guarded(f: Frame, stmt: ast.Stmt, flow: Flow, rest: Rest, at_end: frozenset[str]) -> Steps[Flow]:
+    """What follows a statement that may have left the block: it runs where that was not so."""
+    left = f.names.get(EXIT)
+    if left is None:
+        result: Flow = yield sequence(f, rest, at_end)
+        return result
+    if left.is_set is None:
+        yield _unreached(f, rest, at_end)
+        return Flow(False, flow.exits)
+    gone = Path(Block(), {EXIT: Slot(NOTHING, stmt.span)}, Flow(False, flow.exits))
+    result = f.names.get(RESULT)
+    if not f.loops and result is not None and result is not LOST and result is not DEAD:
+        gone.changes[RESULT] = Slot(result.binding, result.span)  # what was left, was left by a `return`
+    f.names.set(EXIT, None)
+    here: Path = yield trial(f, sequence(f, rest, at_end))
+    return merge(f, stmt.span, left.is_set, gone, here, at_end)
+
+
+# ---- if, and what leaves ------------------------------------------------------------------------------
+
+
+@handles(ast.IfStmt)
+def if_(f: Frame, stmt: ast.IfStmt) -> Steps[Flow]:
+    """An `if` that leaves nothing."""
+    flow: Flow = yield leaving_if(f, stmt, None, NO_NAMES)
+    return flow
+
+
+def _why(stmt: ast.IfStmt, taken: bool) -> str:
+    """How a name is not set that only the other side sets."""
+    return f"the condition at line {stmt.cond.span.line} was {'true' if taken else 'false'}"
+
+
+def _placeholder(f: Frame, stmt: ast.IfStmt) -> Value:
+    """Stands for a condition that is wrong, which has been reported."""
+    return f.bool(True, stmt.cond.span)
+
+
+@handles(ast.Break, ast.Continue)
+def leave_trip(f: Frame, stmt: ast.Break | ast.Continue) -> Flow:
+    word = "break" if isinstance(stmt, ast.Break) else "continue"
+    if not f.loops:
+        f.error("E0106", f"`{word}` stands outside a loop", stmt.span)
+        return FALLS
+    loop = f.loops[-1]
+    f.names.set(EXIT, Slot(NOTHING, stmt.span))
+    if word == "break":
+        f.names.set(loop.stop, Slot(NOTHING, stmt.span))
+        return Flow(False, loop.after)
+    return Flow(False, loop.head)
+
+
+# ---- simple statements --------------------------------------------------------------------------------
+
+
+@handles(ast.SeedStmt)
+def seed(f: Frame, stmt: ast.SeedStmt) -> Steps[None]:
+    value: Value | None = yield int_scalar(f, stmt.value, "a seed")
+    if value is not None:
+        f.block.body.append(Seed(stmt.span, value))
+
+
+@handles(ast.Use, ast.SaveStmt, ast.Checkpoint, ast.VjpDef)
+def later(f: Frame, stmt: ast.Stmt) -> None:
+    what = {ast.Use: "`use`", ast.SaveStmt: "`save`", ast.Checkpoint: "`checkpoint`", ast.VjpDef: "a custom `vjp`"}
+    not_yet(f, what[type(stmt)], stmt.span)
+
+
+@handles(ast.FnDef, ast.Default)
+def done_before(f: Frame, stmt: ast.Stmt) -> None:
+    """Functions are checked where they are called; `default` was read before all."""
+
+
+def not_yet(f: Frame, what: str, span: Span) -> Binding:
+    """What a later version brings."""
+    return f.error("E0900", f"{what} is not here yet", span)
