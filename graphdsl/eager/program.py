@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +20,18 @@ from graphdsl.eager.module import Module
 from graphdsl.eager.records import Recorder
 from graphdsl.eager.support import SUPPORT
 from graphdsl.ops.op import Setting
+from graphdsl.runtime.events import Shown
+from graphdsl.runtime.faults import NO_MEMORY, call_label, fault_diagnostic
+from graphdsl.runtime.feeds import fit_all
 from graphdsl.runtime.state import Runtime
+from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
+
+
+class Results(NamedTuple):
+    """What a run leaves: the fetched values that are set, and the derivatives asked for."""
+
+    values: dict[str, Shown]
+    gradients: dict[str, Shown]
 
 
 class Compiled:
@@ -30,6 +43,7 @@ class Compiled:
         self.fetched = {n: program.exports[n] for n in names}
         self.module = Module()
         functions = list(_functions(program.main))
+        self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
         recorder = Recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))
         for func in functions:
             keep = self._kept() if func is program.main else ()
@@ -47,18 +61,55 @@ class Compiled:
         kept.extend(self.program.derivatives.values())
         return kept
 
-    def run(self, runtime: Runtime) -> dict[str, Any]:
-        """Run the program; the fetched values by name."""
+    def run(self, runtime: Runtime) -> Results:
+        """Run the program. Raises `ProgramError` for what fails as it runs, after all that was printed before it."""
+        runtime.fed.update(fit_all(self.feeds, runtime.feeds, runtime.limits))
         space: dict[str, Any] = {**SUPPORT, **self.module.globals, "rt": runtime}
         exec(self.code, space)
-        with np.errstate(all="ignore"):
-            results = iter(space[self.module.callee(self.program.main)]())
-        found = {}
-        for name, (_, is_set) in self.fetched.items():
-            value = next(results)
+        main = space[self.module.callee(self.program.main)]
+        with np.errstate(all="ignore"), fewer_collections():
+            try:
+                results = iter(main())
+            except Fault as fault:
+                raise ProgramError(self._diagnostic(fault, space)) from None
+            except MemoryError as error:
+                fault = Fault(NO_MEMORY).with_traceback(error.__traceback__)
+                raise ProgramError(self._diagnostic(fault, space)) from None
+            finally:
+                runtime.sink.flush()
+        return self._results(results)
+
+    def _results(self, results: Iterator[Any]) -> Results:
+        found = Results({}, {})
+        for name, (value, is_set) in self.fetched.items():
+            result = next(results)
             if is_set is None or next(results):
-                found[name] = value
+                found.values[name] = Shown(name, value.type.dtype, result)
+        for name, value in self.program.derivatives.items():
+            found.gradients[name] = Shown(name, value.type.dtype, next(results))
         return found
+
+    def _diagnostic(self, fault: Fault, space: dict[str, Any]) -> Diagnostic:
+        """What to say of a fault: the lines that its traceback went through tell where it was, and by which calls."""
+        reached: list[Instr] = []
+        step = fault.__traceback__
+        while step is not None:
+            if step.tb_frame.f_globals is space and (instr := self.module.origin[step.tb_lineno]) is not None:
+                reached.append(instr)
+            step = step.tb_next
+        trail = [call_label(instr) for instr in reached[:-1] if isinstance(instr, ir.Call)]
+        return fault_diagnostic(fault, reached[-1], trail)
+
+
+@contextmanager
+def fewer_collections() -> Iterator[None]:
+    """What a run makes is freed by reference counts; looking for circles after each 700 objects would take half its time."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], 50_000), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _functions(main: Func) -> Iterator[Func]:

@@ -30,27 +30,25 @@ class OpRule(Rule):
         self.parents = tuple(parents)
         self.pairs = pairs
         self.saved = saved
-        self._functions: dict[tuple[bool, bool], list[Contribution | None]] = {}
-        for record in (False, True):
-            for more in (False, True):
-                self._functions[more, record] = [
-                    None if pair is None else self._later(i, pair[more], more, record) for i, pair in enumerate(pairs)
-                ]
+        self._compile_later(self, record=False)
+        self.recorded = Rule(len(parents))
+        self._compile_later(self.recorded, record=True)
 
-    def first(self, record: bool) -> Sequence[Contribution | None]:
-        return self._functions[False, record]
+    def _compile_later(self, rule: Rule, record: bool) -> None:
+        for more in (False, True):
+            functions: list[Contribution | None] = []
+            functions.extend(
+                None if pair is None else self._stub(functions, i, pair[more], record) for i, pair in enumerate(self.pairs)
+            )
+            setattr(rule, "more" if more else "first", functions)
 
-    def more(self, record: bool) -> Sequence[Contribution | None]:
-        return self._functions[True, record]
-
-    def _later(self, i: int, template: Template, more: bool, record: bool) -> Contribution:
-        """What compiles the function when it is first called, and takes its place."""
+    def _stub(self, functions: list[Contribution | None], i: int, template: Template, record: bool) -> Contribution:
+        """What compiles the function when it is first called, and leaves it in its place."""
 
         def compile_first(*args: Any) -> Any:
             from graphdsl.eager.templates import compile_template
 
-            made = compile_template(template, self, more, record)
-            self._functions[more, record][i] = made
+            made = functions[i] = compile_template(template, self, record)
             return made(*args)
 
         return compile_first

@@ -22,21 +22,19 @@ class Rule:
     """What the nodes of one kind share: they hold `count` parents.
 
     `first[i](cotangent, node)` is the contribution to the i-th parent, a running sum that begins with it;
-    `more[i](sum, cotangent, node)` the sum with it added. Where `record` is true, sums and cotangents are pairs
-    of value and node, and what is computed is recorded. A parent whose entry is None gets nothing.
+    `more[i](sum, cotangent, node)` the sum with it added. A parent whose entry is None gets nothing. `recorded` has
+    the same for pairs of value and node, and records what is computed.
     """
 
     passes = False  # the same value as its parent's: `origin` looks through it
     param: str | None = None  # the param of which this is a leaf
+    first: Sequence[Contribution | None] = ()
+    more: Sequence[Contribution | None] = ()
+    recorded: Rule
 
     def __init__(self, count: int = 0) -> None:
         self.end = 2 + count  # the parents stand at 2:end
-
-    def first(self, record: bool) -> Sequence[Contribution | None]:
-        return ()
-
-    def more(self, record: bool) -> Sequence[Contribution | None]:
-        return ()
+        self.recorded = self
 
 
 def origin(node: Node) -> Node:
@@ -51,36 +49,39 @@ def backward(top: Node, seed: Any, wanted: set[int], record: bool = False) -> di
     sums = {top[0]: seed}
     found = {}
     useful = between(top, wanted)
-    for number in sorted(useful, reverse=True):
+    for number in reversed(useful):
         if number not in sums:
             continue
         node, total = useful[number], sums.pop(number)
         if number in wanted:
             found[number] = total
-        rule = node[1]
-        first, more = rule.first(record), rule.more(record)
+        rule = node[1].recorded if record else node[1]
         for i, parent in enumerate(node[2 : rule.end]):
-            if parent is not None and parent[0] in useful and first[i] is not None:
-                key = parent[0]
+            if parent is not None and (key := parent[0]) in useful and rule.first[i] is not None:
                 # popped in the call: an array that only the sum holds is added to in place
-                sums[key] = more[i](sums.pop(key), total, node) if key in sums else first[i](total, node)
+                sums[key] = rule.more[i](sums.pop(key), total, node) if key in sums else rule.first[i](total, node)
     return found
 
 
 def between(top: Node, wanted: set[int]) -> dict[int, Node]:
-    """The nodes on paths from `top` down to the wanted ones, by number."""
+    """The nodes on paths from `top` down to the wanted ones, by number, lowest first."""
     lowest = min(wanted, default=top[0])
     reached = {top[0]: top}
     stack = [top]
     while stack:
         node = stack.pop()
         for parent in node[2 : node[1].end]:
-            if parent is not None and parent[0] >= lowest and parent[0] not in reached:
-                reached[parent[0]] = parent
+            if parent is not None and (number := parent[0]) >= lowest and number not in reached:
+                reached[number] = parent
                 stack.append(parent)
-    useful = {}
+    useful: dict[int, Node] = {}
     for number in sorted(reached):
         node = reached[number]
-        if number in wanted or any(p is not None and p[0] in useful for p in node[2 : node[1].end]):
+        if number in wanted:
             useful[number] = node
+        else:
+            for parent in node[2 : node[1].end]:
+                if parent is not None and parent[0] in useful:
+                    useful[number] = node
+                    break
     return useful

@@ -19,7 +19,7 @@ from graphdsl.eager.tape import Contribution
 from graphdsl.ops.op import Setting
 
 
-def compile_template(template: Template, rule: OpRule, more: bool, record: bool) -> Contribution:
+def compile_template(template: Template, rule: OpRule, record: bool) -> Contribution:
     """`([sum], cotangent, node) -> sum`; in the recording variant sums and cotangents are pairs."""
     func = ir.Func("rule", template.block, NOWHERE)
     module = Module()
@@ -27,7 +27,7 @@ def compile_template(template: Template, rule: OpRule, more: bool, record: bool)
     recorder = Recorder(module, setting, higher=True, everything=record)
     writer = FunctionWriter(module, analyse(func), recorder, "rule")
     params = template.block.params
-    lead = params[: 1 + more]
+    lead = params[: -rule.operands - 1]
     names = [_given(writer, p, record) for p in lead]
     for k, p in enumerate(params[len(lead) :]):
         _from_node(writer, p, k, rule)

@@ -1,0 +1,26 @@
+"""From a fault of running code to the diagnostic that the user sees: the one place, for both modes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphdsl.core import ir
+from graphdsl.source.diagnostic import Diagnostic, Fault, FaultKind, Label
+
+TOO_DEEP = FaultKind("E0721", "more than {0} calls are active", "a recursion needs a case that ends it")
+NO_MEMORY = FaultKind("E0722", "there is not enough memory")
+OUT_OF_TIME = FaultKind("E0723", "the time limit of {0} s was reached")
+MOST_CALLS = 10_000
+
+
+def fault_diagnostic(fault: Fault, instr: Any, trail: Sequence[Label] = ()) -> Diagnostic:
+    """What to say of a fault of the instruction `instr`, reached by the calls in `trail` (outermost first)."""
+    found = fault.kind.diagnostic(instr.span, fault.numbers, tuple(trail))
+    return replace(found, labels=instr.labels) if isinstance(instr, ir.Fail) else found
+
+
+def call_label(call: ir.Call) -> Label:
+    """The entry of a trail for one call."""
+    return Label(call.span, f"in this call of `{call.func.name}`")
