@@ -334,16 +334,18 @@ class Between:
             self.add(v, state)
 
     def _back(self, start: Iterable[Node], inside: Any, state: State | None) -> set[Node]:
-        """Follow values back while they are `inside`; where that led out."""
+        """Follow values back while they are `inside`; where that led out (memory by itself leads nowhere out)."""
         outer: set[Node] = set()
         seen = set(start)
         todo = list(seen)
         while todo:
-            for source in self._sources(todo.pop()):
+            node = todo.pop()
+            for source in self._sources(node):
                 if source in seen or not self._leads(source, state):
                     continue
-                if not inside(source):
-                    outer.add(source)
+                if isinstance(source, Value) and not inside(source):
+                    if isinstance(node, Value):
+                        outer.add(source)
                     continue
                 seen.add(source)
                 todo.append(source)
