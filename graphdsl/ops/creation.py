@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphdsl.ops import faults
 from graphdsl.ops.op import Attrs, Composite, Kind, Op, Param, Pointwise, Setting, TypeProblem, Typing
+from graphdsl.ops.sizes import made
 from graphdsl.ops.type_rules import selection, size_operands, sizes_of
 from graphdsl.ops.types import F64, I64, DType, Size, Type
 from graphdsl.source.diagnostic import Fault
@@ -63,7 +65,7 @@ def _constant(name: str, doc: str, number: int) -> Op:
         doc=doc,
         params=(SIZES,),
         typing=_made_types,
-        compute=Pointwise(at, numpy),
+        compute=Pointwise(at, numpy, made),
         vjp=lambda e, i, g, y, *operands, **attrs: None,
         faults=(faults.NEGATIVE_SIZE,),
         bound=0.0,
@@ -96,7 +98,7 @@ FULL = Op(
     doc="A tensor with one value throughout.",
     params=(SIZES, Param("value")),
     typing=_full_types,
-    compute=Pointwise(lambda code, place, xs, sizes, attrs: xs[0].at(()), _full_numpy),
+    compute=Pointwise(lambda code, place, xs, sizes, attrs: xs[0].at(()), _full_numpy, made),
     vjp=(lambda e, g, y, value, *rest, sizes: g,),
     linear=(0,),
     faults=(faults.NEGATIVE_SIZE,),
@@ -179,6 +181,12 @@ def _range_at(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Attr
     return xs[0].at(()) + place[0] * xs[2].at(())
 
 
+def _range_sizes(code: Code, xs: Sequence[Reader], attrs: Attrs) -> list[S]:
+    count = xs[1].at(())
+    code.fail(count < 0, faults.NEGATIVE_SIZE, count)
+    return [count]
+
+
 def _range_numpy(start: int, count: int, step: int, *, size: int | Size | None) -> Any:
     if count < 0:
         raise Fault(faults.NEGATIVE_SIZE, count)
@@ -189,7 +197,7 @@ RANGE = Op(
     name="range",
     doc="`count` ints from `start` on: what `a..b step s` is made of. `size` is the count where it is known.",
     typing=_range_types,
-    compute=Pointwise(_range_at, _range_numpy),
+    compute=Pointwise(_range_at, _range_numpy, _range_sizes),
     faults=(faults.NEGATIVE_SIZE,),
     bound=0.0,
     group=GROUP,

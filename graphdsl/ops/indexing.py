@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphdsl.ops import faults
+from graphdsl.ops import faults, sizes
 from graphdsl.ops.index_checks import prepared
 from graphdsl.ops.op import (
     Attrs,
@@ -186,7 +186,7 @@ INDEX = Op(
     name="index",
     doc="`x[…]`: elements, rows, slices, gathers.",
     typing=_index_types,
-    compute=Pointwise(_index_at, _numpy_index),
+    compute=Pointwise(_index_at, _numpy_index, sizes.indexed),
     vjp=(_to_index,),
     linear=(0,),
     prepare=_prepare_index,

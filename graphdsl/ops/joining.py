@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphdsl.ops import faults
+from graphdsl.ops import faults, sizes
 from graphdsl.ops.op import Attrs, Into, Kind, Op, Param, Pointwise, Setting, TypeProblem, Typing
 from graphdsl.ops.shape import GROUP, Sizes
 from graphdsl.ops.type_rules import one_axis, same_dims, size_operands, sizes_of
@@ -71,7 +71,7 @@ BROADCAST_TO = Op(
     doc="Repeated along axes of size 1 and along new leading axes.",
     params=(Param("x"), Param("sizes", Kind.SIZES)),
     typing=_broadcast_to_types,
-    compute=Pointwise(_broadcast_at, _broadcast_to_numpy),
+    compute=Pointwise(_broadcast_at, _broadcast_to_numpy, sizes.broadcast_to),
     vjp=(lambda e, g, y, x, *rest, sizes: g,),
     linear=(0,),
     faults=(faults.CANNOT_BROADCAST, faults.NEGATIVE_SIZE),
@@ -173,6 +173,15 @@ def _concat_at(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Att
     return chosen
 
 
+def _concat_sizes(code: Code, xs: Sequence[Reader], attrs: Attrs) -> list[S]:
+    along = attrs["axis"]
+    sizes.same(code, xs, along)
+    total = code.const(I64, 0)
+    for x in xs:
+        total = total + x.size(along)
+    return [total if axis == along else xs[0].size(axis) for axis in range(xs[0].rank)]
+
+
 def _check_same(xs: Sequence[Any], but: int | None) -> None:
     for x in xs[1:]:
         for axis, (a, b) in enumerate(zip(np.shape(xs[0]), np.shape(x), strict=True)):
@@ -207,7 +216,7 @@ CONCAT = Op(
     doc="Tensors one behind the other along an axis.",
     params=(Param("xs", Kind.TENSORS), Param("axis", Kind.STATIC, 0)),
     typing=_concat_types,
-    compute=Pointwise(_concat_at, _concat_numpy),
+    compute=Pointwise(_concat_at, _concat_numpy, _concat_sizes),
     vjp=_concat_slope,
     linear=(-1,),
     faults=(faults.LENGTHS,),
@@ -229,6 +238,10 @@ def _part_at(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Attrs
     return xs[0].at((*place[:axis], place[axis] + xs[2].at(()), *place[axis + 1 :]))
 
 
+def _part_sizes(code: Code, xs: Sequence[Reader], attrs: Attrs) -> list[S]:
+    return [xs[axis == attrs["axis"]].size(axis) for axis in range(xs[0].rank)]
+
+
 def _part_numpy(g: Any, like: Any, start: int, *, axis: int) -> Any:
     return g[(slice(None),) * axis + (slice(start, start + np.shape(like)[axis]),)]
 
@@ -243,7 +256,7 @@ PART = Op(
     name="part",
     doc="As many elements along an axis as the second operand has, beginning at the third.",
     typing=_part_types,
-    compute=Pointwise(_part_at, _part_numpy),
+    compute=Pointwise(_part_at, _part_numpy, _part_sizes),
     vjp=(_part_slope, None, None),
     linear=(0,),
     shape_only=(1,),
@@ -272,6 +285,13 @@ def _stack_at(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Attr
     return chosen
 
 
+def _stack_sizes(code: Code, xs: Sequence[Reader], attrs: Attrs) -> list[S]:
+    sizes.same(code, xs)
+    found = sizes.all_sizes(xs[0])
+    found.insert(attrs["axis"], code.const(I64, len(xs)))
+    return found
+
+
 def _stack_numpy(*xs: Any, axis: int) -> Any:
     _check_same(xs, None)
     return np.stack(xs, axis)
@@ -282,7 +302,7 @@ STACK = Op(
     doc="Tensors of one shape side by side along a new axis; `[a, b]`.",
     params=(Param("xs", Kind.TENSORS), Param("axis", Kind.STATIC, 0)),
     typing=_stack_types,
-    compute=Pointwise(_stack_at, _stack_numpy),
+    compute=Pointwise(_stack_at, _stack_numpy, _stack_sizes),
     vjp=lambda e, i, g, y, *xs, axis: e.index(g, spec=(("full",),) * axis + (("at", i),)),
     linear=(-1,),
     faults=(faults.LENGTHS,),

@@ -8,7 +8,7 @@ folder; `graphdsl.ops.table` collects them.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -105,13 +105,16 @@ class Elementwise:
 class Pointwise:
     """Each result element from elements of the operands at computed places: what moves or makes data.
 
-    `at(code, place, operands, out_sizes, attrs)` is the access pattern for compiled code, with a `Reader` for
-    each operand (scalar ones have rank 0); `numpy(*operands, **attrs)` does the same to arrays (a view is fine),
-    and is what decides the result's shape. A reader of an empty operand may be asked for place 0, to no use.
+    `at(code, place, operands, out_sizes, attrs)` is the access pattern for compiled code, with a `Reader` for each
+    operand (scalar ones have rank 0); a reader of an empty operand may be asked for place 0, to no use.
+    `numpy(*operands, **attrs)` does the same to arrays (a view is fine) and makes its checks.
+    `sizes(code, operands, attrs)` gives the sizes of the result and makes the checks in compiled code: needed where the
+    type does not tell the sizes, or the op can fail.
     """
 
     at: Callable[[Code, tuple[S, ...], tuple[Reader, ...], tuple[S, ...], Attrs], S]
     numpy: Callable[..., Any]
+    sizes: Callable[[Code, Sequence[Reader], Attrs], Sequence[S]] | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphdsl.ops import faults
+from graphdsl.ops import faults, sizes
 from graphdsl.ops.op import Attrs, Composite, Kind, Op, Param, Pointwise, Setting, TypeProblem, Typing
 from graphdsl.ops.places import flat_place, from_flat
 from graphdsl.ops.type_rules import (
@@ -176,7 +176,7 @@ RESHAPE = Op(
     doc="The same elements in another shape; one size may be -1.",
     params=(Param("x"), Param("sizes", Kind.SIZES)),
     typing=_reshape_types,
-    compute=Pointwise(_same_order, _reshape_numpy),
+    compute=Pointwise(_same_order, _reshape_numpy, sizes.reshaped),
     vjp=(lambda e, g, y, x, *rest, sizes: e.reshape_like(g, x),),
     linear=(0,),
     faults=(faults.RESHAPE, faults.NEGATIVE_SIZE),

@@ -70,8 +70,8 @@ def element(frame: Frame, instr: Apply) -> S:
     compute = instr.op.compute
     assert isinstance(compute, Pointwise)
     xs = tuple(Operand(frame, a) for a in instr.args)
-    if instr.op.name in shapes.RULES and instr.fails:
-        shapes.RULES[instr.op.name](frame.code, xs, instr.attrs, instr.outs[0].type)
+    if compute.sizes is not None and instr.fails:
+        compute.sizes(frame.code, xs, instr.attrs)
     return compute.at(frame.code, (), xs, (), instr.attrs)
 
 

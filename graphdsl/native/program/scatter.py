@@ -9,7 +9,6 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import POINTER, at, int64, loop
-from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.reading import Operand
 from graphdsl.native.program.values import Tensor, parts, whole
@@ -18,6 +17,7 @@ from graphdsl.ops import faults
 from graphdsl.ops.op import Scatter
 from graphdsl.ops.places import region_sizes, source_place
 from graphdsl.ops.scalar import S
+from graphdsl.ops.sizes import check_takes
 from graphdsl.ops.types import I64 as INT
 
 
@@ -28,7 +28,7 @@ def scatter(frame: Frame, instr: Apply) -> None:
     code, b = frame.code, frame.b
     x, v, *operands = (Operand(frame, a) for a in instr.args)
     spec, out = instr.attrs["spec"], instr.outs[0]
-    shapes.check_takes(code, x, operands, instr.attrs)
+    check_takes(code, x, operands, spec)
     region = region_sizes(code, spec, x, operands)
     if instr.fails:
         _check_value(frame, v, region)
@@ -52,7 +52,7 @@ def _ref(x: S) -> ir.Value:
 
 
 def _check_value(frame: Frame, v: Operand, region: Sequence[S]) -> None:
-    for back in range(1, min(v.rank, len(region)) + 1):
+    for back in range(min(v.rank, len(region)), 0, -1):
         size, wanted = v.size(v.rank - back), region[-back]
         axis = frame.code.const(INT, len(region) - back)
         frame.code.fail(size.ne(wanted) & size.ne(1), faults.BROADCAST, size, wanted, axis)
