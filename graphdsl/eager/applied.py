@@ -13,10 +13,10 @@ import numpy as np
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Value
-from graphdsl.eager.standin import kernel
-from graphdsl.ops.op import Attrs, Draw, Elementwise, Host, Op, Scatter
+from graphdsl.ops.op import Draw, Elementwise, Host, Op, Scatter
 from graphdsl.ops.table import OPS
-from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Type
+from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Size, Type
+from graphdsl.runtime.kernels import kernel
 
 if TYPE_CHECKING:
     from graphdsl.eager.function import FunctionWriter
@@ -57,13 +57,22 @@ def expression(w: FunctionWriter, instr: ir.Apply) -> str:
 
 def _bind(module: Module, instr: ir.Apply, how: str = "copy") -> str:
     types = tuple(a.type for a in instr.args)
-    key = (how, instr.op, tuple((t.dtype, t.rank) for t in types), frozen(instr.attrs))
+    sizes: dict[Size, int] = {}
+    key = (how, instr.op, _settled(types, sizes), _settled(tuple(sorted(instr.attrs.items())), sizes))
     return module.bound(key, lambda: kernel(instr.op, types, instr.attrs, own=how == "own"))
 
 
-def frozen(attrs: Attrs) -> Any:
-    """Attrs as a key."""
-    return tuple(sorted((name, tuple(v) if isinstance(v, list) else v) for name, v in attrs.items()))
+def _settled(part: Any, sizes: dict[Size, int]) -> Any:
+    """A key that is equal for types and attrs that differ only in which unknown sizes they have."""
+    match part:
+        case Size():
+            return ("size", sizes.setdefault(part, len(sizes)))
+        case Type():
+            return (part.dtype, _settled(part.shape, sizes))
+        case tuple() | list():
+            return tuple(_settled(p, sizes) for p in part)
+        case _:
+            return (type(part), part)
 
 
 def _python(op: Op, types: list[Type], out: Type, args: list[str]) -> str | None:

@@ -20,7 +20,6 @@ from graphdsl.eager.module import Module
 from graphdsl.eager.records import Recorder
 from graphdsl.eager.support import SUPPORT
 from graphdsl.ops.op import Setting
-from graphdsl.runtime.events import Shown
 from graphdsl.runtime.faults import NO_MEMORY, call_label, fault_diagnostic
 from graphdsl.runtime.feeds import fit_all
 from graphdsl.runtime.state import Runtime
@@ -28,10 +27,10 @@ from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
 
 
 class Results(NamedTuple):
-    """What a run leaves: the fetched values that are set, and the derivatives asked for."""
+    """What a run leaves, by name: the fetched values that are set, and the derivatives asked for."""
 
-    values: dict[str, Shown]
-    gradients: dict[str, Shown]
+    exports: dict[str, Any]
+    derivatives: dict[str, Any]
 
 
 class Compiled:
@@ -81,12 +80,11 @@ class Compiled:
 
     def _results(self, results: Iterator[Any]) -> Results:
         found = Results({}, {})
-        for name, (value, is_set) in self.fetched.items():
-            result = next(results)
+        for name, (_, is_set) in self.fetched.items():
+            value = next(results)
             if is_set is None or next(results):
-                found.values[name] = Shown(name, value.type.dtype, result)
-        for name, value in self.program.derivatives.items():
-            found.gradients[name] = Shown(name, value.type.dtype, next(results))
+                found.exports[name] = value
+        found.derivatives.update(zip(self.program.derivatives, results, strict=True))
         return found
 
     def _diagnostic(self, fault: Fault, space: dict[str, Any]) -> Diagnostic:
