@@ -88,6 +88,7 @@ class Compiled:
         memory[Word.RESULTS] = ctypes.addressof(self._results)
         memory[Word.LIMIT] = runtime.limits.memory or _NO_LIMIT
         memory[Word.PEAK] = memory[Word.USED]
+        memory[Word.TEAM] = self._team(runtime)
         effects.seed_from(runtime, memory)
         status = perform(self._entry, memory)
         effects.seed_to(runtime, memory)
@@ -95,6 +96,14 @@ class Compiled:
             memory.sweep([b for b in self._lent if b not in memory.returned])
             raise self._failure(status, raised)
         return self._read_results(fed)
+
+    def _team(self, runtime: Runtime) -> int:
+        """The threads, if there is a kernel that may want them."""
+        if "gdl.team.run" not in self.built.imports:
+            return 0
+        from graphdsl.native.program.helpers import default_threads, team
+
+        return team(getattr(runtime, "threads", None) or default_threads())
 
     def _fed_words(self, feeds: Mapping[str, Any], fed: dict[int, Fed]) -> Any:
         found: list[int] = []

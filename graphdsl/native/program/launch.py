@@ -16,13 +16,16 @@ from graphdsl.graph.passes.fuse_dry import asks_for_place
 from graphdsl.native.flow import POINTER, at, int64
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.kernels import BLOCK, KERNEL, Shape, Writer
-from graphdsl.native.program.regionkey import key
+from graphdsl.native.program.regionkey import cost, key
 from graphdsl.graph.passes.fuse_kinds import same_shape
 from graphdsl.native.program.space import Region
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.op import Pointwise, Reduce
 from graphdsl.ops.types import DType
+
+_MUCH = 200_000  # of the units of `cost`: some tens of microseconds
+_PARTS = 16
 
 Sizes = dict[Value, tuple[ir.Value, ...]]
 Operand = Callable[[Value], Any]  # the native value of a param
@@ -50,7 +53,7 @@ def launch(frame: Frame, region: Region, outer: dict[Value, Value], sizes: Sizes
     )
     groups = shape.space.groups if shape.space.flat else shape.space.groups[:-1]
     extent = frame.product([space[a] for group in groups for a in group])
-    status = frame.b.call(kernel, [frame.context, frame.spill_parts(words), int64(0), extent])
+    status = _run(frame, region, kernel, frame.spill_parts(words), extent, space, shape)
     if any(a.op.faults for a in region.body):
         frame.check(status)
     for out, value, result in zip(outs, region.outs, results, strict=True):
@@ -58,6 +61,48 @@ def launch(frame: Frame, region: Region, outer: dict[Value, Value], sizes: Sizes
             frame.values[out] = _combined(frame, value, out, result, extent)
         else:
             frame.values[out] = whole(out.type, [result.data, result.owner, *sizes[value]])
+
+
+def _run(
+    frame: Frame,
+    region: Region,
+    kernel: ir.Function,
+    words: ir.Value,
+    extent: ir.Value,
+    space: tuple[ir.Value, ...],
+    shape: Shape,
+) -> ir.Value:
+    """Call a kernel over its whole space: with the team of threads where there is much to do, and nothing that can fail."""
+    b = frame.b
+    alone = [frame.context, words, int64(0), extent]
+    work = cost(region)
+    elements = frame.product(space)
+    few = isinstance(elements, ir.Constant) and elements.constant * work < _MUCH
+    if few or any(a.op.faults for a in region.body):
+        return b.call(kernel, alone)
+    with b.if_else(b.icmp_signed("<", elements, int64(_MUCH // work)), likely=True) as (little, much):
+        with little:
+            single = b.call(kernel, alone)
+            near = b.block
+        with much:
+            part = _part(frame, extent, shape)
+            team = frame.unit.outside("gdl.team.run")
+            shared = b.call(team, [frame.context, kernel, words, extent, part])
+            frame.check(shared)
+            far = b.block
+    status = b.phi(single.type)
+    status.add_incoming(single, near)
+    status.add_incoming(shared, far)
+    return status
+
+
+def _part(frame: Frame, extent: ir.Value, shape: Shape) -> ir.Value:
+    """How much is done at a time: some sixteenths, of a flat space whole blocks."""
+    b = frame.b
+    part = b.add(b.udiv(extent, int64(_PARTS)), int64(1))
+    if shape.space.flat:
+        part = b.and_(b.add(part, int64(BLOCK - 1)), int64(-BLOCK))
+    return part
 
 
 def _coordinates(region: Region) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop
+from graphdsl.native.program import team
 from graphdsl.native.program.words import FREE_LISTS, HEADER_BYTES, PADDING, Header, Word
 from graphdsl.native.scalar import I1, intrinsic
 from graphdsl.native.target import Target, function
@@ -32,6 +33,7 @@ SIGNATURES = {
     "gdl.zero": ir.FunctionType(VOID, [POINTER, I64]),
     "gdl.any.4": ir.FunctionType(I1, [POINTER, I64, I64]),
     "gdl.any.8": ir.FunctionType(I1, [POINTER, I64, I64]),
+    **team.SIGNATURES,
 }
 
 # Words of a tape.
@@ -63,6 +65,7 @@ def module(target: Target) -> ir.Module:
     _copy(functions["gdl.copy"])
     _any(functions["gdl.any.4"], I32)
     _any(functions["gdl.any.8"], I64)
+    team.define(made, target, functions)
     return made
 
 

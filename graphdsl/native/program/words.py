@@ -26,7 +26,7 @@ class Word(IntEnum):
     PEAK = 18
     MALLOC = 19  # address of a function `ptr f(i64)`
     BLOCKS = 20  # all buffers ever made: a list by their NEXT_BLOCK word
-    POOL = 21  # threads, see pool.py; 0: none
+    TEAM = 21  # address of the team of threads; 0: none
     NOTHING = 24  # the header of an empty buffer that nobody owns
     FREE = 32  # first words of the lists of free buffers, one for each size class
 
