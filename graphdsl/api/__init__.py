@@ -1,0 +1,91 @@
+"""GDL from Python: `load(path).run(mode=…, feeds=…)`, `.grad(…)`, `.compile()(x=…)`. The command line uses the same.
+
+Values are Python numbers for scalars (`numpy.float32` for f32) and NumPy arrays, which may be read-only. Problems of
+a program are raised as `ProgramError`, whose `diagnostics` say all there is to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphdsl.api.program import Given, Prepared, Program, Result, UnknownName
+from graphdsl.runtime.events import Recorded, Sink
+from graphdsl.source.diagnostic import Diagnostic, ProgramError
+from graphdsl.source.files import read_source
+from graphdsl.source.span import Source
+
+__all__ = ["Compiled", "Loaded", "ProgramError", "Result", "UnknownName", "load", "loads"]
+
+
+def load(path: str) -> Loaded:
+    """The program in a file."""
+    return Loaded(read_source(path))
+
+
+def loads(text: str, name: str = "<text>", folder: str = ".") -> Loaded:
+    """The program that a text is."""
+    return Loaded(Source(name, text, folder))
+
+
+class Loaded:
+    """A program, for use from Python."""
+
+    def __init__(self, source: Source) -> None:
+        self.program = Program(source)
+
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What the checker warns of."""
+        return self.program.warnings()
+
+    def run(
+        self,
+        mode: str = "eager",
+        feeds: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        sink: Sink | None = None,
+    ) -> Result:
+        """Run it; `result["y"]` is the value that `y` has at the end. What it prints goes to `sink`."""
+        given = self.program.given(feeds or {}, params or {}, seed)
+        return self.program.prepare(mode, given).run(sink or Recorded())
+
+    def grad(
+        self,
+        of: str | None = None,
+        wrt: Sequence[str] | None = None,
+        mode: str = "eager",
+        feeds: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> dict[str, Any]:
+        """Gradients at the end of a run, by name; without `of` that of the last float scalar, without `wrt` for all params."""
+        given = self.program.given(feeds or {}, params or {}, seed)
+        checked = self.program.check(given.values, (), of, tuple(wrt or ()))
+        result = self.program.prepare(mode, given, checked).run(Recorded())
+        return {name: shown.value for name, shown in result.gradients.items()}
+
+    def compile(self, mode: str = "graph") -> Compiled:
+        """The program as a function of its inputs and params."""
+        return Compiled(self.program, mode)
+
+
+class Compiled:
+    """A program made ready once for each set of names that are given, and run by calling it."""
+
+    def __init__(self, program: Program, mode: str) -> None:
+        self.program = program
+        self.mode = mode
+        self._ready: dict[frozenset[str], Prepared] = {}
+
+    def __call__(self, **values: Any) -> Result:
+        """Run it with these inputs and first values of params."""
+        inputs = {n: v for n, v in values.items() if self.program.declared.get(n) != "param"}
+        params = {n: v for n, v in values.items() if n not in inputs}
+        given = self.program.given(inputs, params)
+        key = frozenset(given.values)
+        if key not in self._ready:
+            self._ready[key] = self.program.prepare(self.mode, given)
+        prepared = self._ready[key]
+        prepared.given = Given(given.feeds, given.sets)
+        return prepared.run(Recorded())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,6 +15,9 @@ from graphdsl.cli.output import Output
 from graphdsl.source.diagnostic import ProgramError
 from graphdsl.source.files import read_source, source_of
 from graphdsl.source.span import Source
+
+if TYPE_CHECKING:
+    from graphdsl.api.program import Given, Program
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,15 +52,33 @@ def program_options(command: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
+@dataclass
+class Inputs:
+    """What a command line gives a program: texts by name, and the seed."""
+
+    feeds: dict[str, str]
+    sets: dict[str, str]
+    seed: int
+
+    def given(self, program: Program) -> Given:
+        """The same for a program; a name that it does not have is a wrong command line."""
+        from graphdsl.api.program import UnknownName
+
+        try:
+            return program.given(self.feeds, self.sets, self.seed)
+        except UnknownName as error:
+            raise click.UsageError(f"{error}") from None
+
+
 def input_options(command: F) -> F:
-    """`--feed`, `--set` and `--seed`; the command gets `given`: values by name, and `seed`."""
+    """`--feed`, `--set` and `--seed`; the command gets them as `inputs`."""
 
     @click.option("--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="x=3, x=[1,2], x=@x.npy, x=@d.csv:price")
     @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="A param's first value.")
     @click.option("--seed", type=int, default=0, show_default=True, help="The first seed of the random numbers.")
     @functools.wraps(command)
-    def wrapped(feeds: tuple[str, ...], sets: tuple[str, ...], **given: Any) -> Any:
-        return command(feeds=pairs("--feed", feeds), sets=pairs("--set", sets), **given)
+    def wrapped(feeds: tuple[str, ...], sets: tuple[str, ...], seed: int, **given: Any) -> Any:
+        return command(inputs=Inputs(pairs("--feed", feeds), pairs("--set", sets), seed), **given)
 
     return wrapped  # type: ignore[return-value]
 
@@ -80,10 +102,8 @@ def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def names(option: str, given: str | None) -> tuple[str, ...] | None:
+def names(option: str, given: str) -> tuple[str, ...]:
     """`a,b` taken apart."""
-    if given is None:
-        return None
     found = tuple(name.strip() for name in given.split(",") if name.strip())
     if not found:
         raise click.BadParameter("names are expected, as in `w,b`.", param_hint=option)

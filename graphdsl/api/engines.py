@@ -1,0 +1,71 @@
+"""The two ways to run a checked program, behind one form: made once, run any number of times."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from graphdsl.core.ir import Program
+from graphdsl.runtime.state import Runtime
+
+MODES = ("eager", "graph")
+
+
+@dataclass
+class Made:
+    """What making a program ready took, in seconds. `cached`: its code was there already."""
+
+    build: float = 0.0
+    compile: float = 0.0
+    cached: bool = False
+
+
+@dataclass
+class Values:
+    """What a run leaves: run-time values by name, without the names that were never set."""
+
+    exports: dict[str, Any] = field(default_factory=dict)
+    derivatives: dict[str, Any] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """A program made ready."""
+
+    made: Made
+
+    def run(self, runtime: Runtime) -> Values:
+        """Run it; raises `ProgramError` where it fails."""
+        ...
+
+
+def make(program: Program, mode: str, wanted: tuple[str, ...], use_cache: bool = True) -> Engine:
+    """Make a program ready to run and to give the exports `wanted`."""
+    return Eager(program, wanted) if mode == "eager" else Graph(program, wanted, use_cache)
+
+
+class Eager:
+    """Computes as it goes."""
+
+    def __init__(self, program: Program, wanted: tuple[str, ...]) -> None:
+        from graphdsl.eager.program import Compiled
+
+        begin = time.perf_counter()
+        self.compiled = Compiled(program, wanted)
+        self.made = Made(build=time.perf_counter() - begin)
+
+    def run(self, runtime: Runtime) -> Values:
+        results = self.compiled.run(runtime)
+        return Values(results.exports, results.derivatives)
+
+
+class Graph:
+    """Builds the graph first, and runs what it is compiled to."""
+
+    made: Made
+
+    def __init__(self, program: Program, wanted: tuple[str, ...], use_cache: bool) -> None:
+        raise NotImplementedError("graph mode")
+
+    def run(self, runtime: Runtime) -> Values:
+        raise NotImplementedError("graph mode")

@@ -1,0 +1,140 @@
+"""A program from its text to its results: parsed once, checked once for each set of fed names, run in either mode."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphdsl.runtime.events import Shown, Sink
+from graphdsl.runtime.state import Runtime, Stream
+from graphdsl.source.diagnostic import Diagnostic
+from graphdsl.source.span import Source
+from graphdsl.syntax import ast
+from graphdsl.syntax.parser import parse
+
+if TYPE_CHECKING:
+    from graphdsl.api.engines import Engine
+    from graphdsl.check.program import Checked
+    from graphdsl.core.ir import Value
+
+
+class UnknownName(ValueError):  # noqa: N818: what it says is the name
+    """A name that the program does not have, in a feed or among the values wanted."""
+
+
+@dataclass
+class Given:
+    """What a run is given from outside. Values are as `runtime.feeds` takes them: texts, Python values, arrays."""
+
+    feeds: dict[str, Any] = field(default_factory=dict)
+    sets: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {**self.feeds, **self.sets}
+
+
+@dataclass
+class Result:
+    """What a run left: top-level values and the derivatives asked for, by name."""
+
+    values: dict[str, Shown]
+    gradients: dict[str, Shown]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name].value
+
+
+class Program:
+    """A parsed program."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.module = parse(source)
+
+    @cached_property
+    def declared(self) -> dict[str, str]:
+        """The inputs and params at top level, by name."""
+        found = (s for s in self.module.body if isinstance(s, ast.Declare))
+        return {s.name.id: s.kind for s in found if s.kind != "const"}
+
+    def check(
+        self,
+        fed: Iterable[str] = (),
+        wanted: Iterable[str] = (),
+        of: str | None = None,
+        wrt: tuple[str, ...] | None = None,
+    ) -> Checked:
+        """The typed core for a run in which these names are fed. Raises `ProgramError`."""
+        from graphdsl.check import Request, check
+
+        return check(self.module, Request(frozenset(fed), frozenset(wanted), of, wrt))
+
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What the checker warns of. Raises `ProgramError` with all it found where the program is wrong."""
+        return self.check().warnings
+
+    def given(self, feeds: Mapping[str, Any], sets: Mapping[str, Any], seed: int = 0) -> Given:
+        """Feeds and first values, their names looked up. Raises `UnknownName`."""
+        return Given(self._named(feeds, "input"), self._named(sets, "param"), seed)
+
+    def _named(self, given: Mapping[str, Any], kind: str) -> dict[str, Any]:
+        found = {}
+        for written, value in given.items():
+            name = unicodedata.normalize("NFC", written)
+            if (has := self.declared.get(name)) is None:
+                raise UnknownName(f"the program has no {kind} `{name}`{self._near(name, kind)}")
+            if has != kind:
+                option = "--set" if kind == "input" else "--feed"
+                raise UnknownName(f"`{name}` is {'a param' if has == 'param' else 'an input'}: use {option}")
+            found[name] = value
+        return found
+
+    def _near(self, name: str, kind: str) -> str:
+        known = [n for n, k in self.declared.items() if k == kind]
+        if near := get_close_matches(name, known, 1, 0.5):
+            return f"; did you mean `{near[0]}`?"
+        return f"; its {kind}s are {', '.join(f'`{n}`' for n in known)}" if known else f"; it has no {kind}s"
+
+    def prepare(self, mode: str, given: Given, checked: Checked | None = None, use_cache: bool = True) -> Prepared:
+        """The program made ready to run in a mode."""
+        return Prepared(self, mode, given, checked or self.check(given.values), use_cache)
+
+
+class Prepared:
+    """A program checked and made ready for one mode; `run` as often as one likes."""
+
+    def __init__(self, program: Program, mode: str, given: Given, checked: Checked, use_cache: bool = True) -> None:
+        from graphdsl.api.engines import make
+
+        self.source = program.source
+        self.given = given
+        self.checked = checked
+        self.warnings = checked.warnings
+        self.engine: Engine = make(checked.program, mode, tuple(checked.program.exports), use_cache)
+
+    def run(self, sink: Sink) -> Result:
+        """Run it; what it prints goes to `sink`. Raises `ProgramError` where it fails."""
+        runtime = Runtime(sink, Stream(), self.source.folder, self.given.values)
+        runtime.random.seed(self.given.seed)
+        found = self.engine.run(runtime)
+        core = self.checked.program
+        return Result(
+            {name: self._shown(name, core.exports[name][0], value) for name, value in found.exports.items()},
+            {name: self._shown(name, core.derivatives[name], value) for name, value in found.derivatives.items()},
+        )
+
+    def _shown(self, name: str, value: Value, found: Any) -> Shown:
+        """A value under its name, a weak one in the default type."""
+        dtype = value.type.dtype
+        if value.type.weak and dtype.is_float and dtype is not self.checked.program.default_float:
+            dtype = self.checked.program.default_float
+            found = np.asarray(found).astype(dtype.numpy)[()]
+        return Shown(name, dtype, found)

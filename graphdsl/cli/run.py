@@ -1,0 +1,52 @@
+"""`graphdsl run`: run a program, and print what it prints."""
+
+from __future__ import annotations
+
+import click
+
+from graphdsl.api.program import Program
+from graphdsl.cli.options import Inputs, input_options, mode_option, names, output_options, program_options
+from graphdsl.cli.output import Output
+from graphdsl.source.diagnostic import Diagnostic, ProgramError
+from graphdsl.source.span import Source, Span
+
+
+@click.command("run", short_help="run a program, print what it prints")
+@program_options
+@mode_option
+@input_options
+@click.option("--fetch", metavar="NAMES", help="Print only these values, as they are at the end: y,z")
+@output_options
+def command(source: Source, mode: str, inputs: Inputs, fetch: str | None, output: Output) -> None:
+    """Run a program, and print what it prints. Without FILE, piped input is read.
+
+    \b
+    Example:  graphdsl run -e 'param w = 2.0; y = w * 3; print y, grad(y, w)'
+    """
+    program = Program(source)
+    given = inputs.given(program)
+    if fetch is None:
+        prepared = program.prepare(mode, given)
+        output.diagnostics(prepared.warnings)
+        prepared.run(output.sink())
+    else:
+        _fetch(program, mode, inputs, names("--fetch", fetch), output)
+
+
+def _fetch(program: Program, mode: str, inputs: Inputs, wanted: tuple[str, ...], output: Output) -> None:
+    """Run, and print only the values of these names at the end."""
+    from graphdsl.runtime.events import Recorded
+
+    given = inputs.given(program)
+    checked = program.check(given.values, wanted)
+    for name in wanted:
+        if name not in checked.program.exports:
+            raise click.BadParameter(f"the program binds no value to `{name}`.", param_hint="--fetch")
+    prepared = program.prepare(mode, given, checked)
+    output.diagnostics(prepared.warnings)
+    result = prepared.run(Recorded())
+    end = len(program.source.text)
+    for name in wanted:
+        if name not in result.values:
+            raise ProgramError(Diagnostic("E0711", f"`{name}` was never set", Span(program.source, end, end)))
+    output.sink().values(program.source.place(end)[0], [result.values[name] for name in wanted])
