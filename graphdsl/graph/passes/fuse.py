@@ -1,8 +1,9 @@
 """Kernels: elementwise ops, access patterns and sums over one iteration space, computed in one pass over memory.
 
-Producers go with their consumers, and siblings that read the same tensors with each other, forward and backward pass alike. What can fail, and
-every other effect, stays where it is; pure ops may move past it. A value that several kernels use is stored once; what is made of scalars
-alone (zeros, a scalar repeated) is made again wherever it is used.
+Producers go with their consumers, and siblings that read the same tensors with each other, forward and backward pass
+alike. What can fail, and every other effect, stays where it is; pure ops may move past it. A value that several
+kernels use is stored once; what is made of scalars alone (zeros, a scalar repeated) is made again wherever it is
+used.
 """
 
 from __future__ import annotations
@@ -118,6 +119,8 @@ def _emitted(node: Node, used: set[Value]) -> Any:
         members[instr] = None
     if len(members) == 1:
         return node.members[0]
+    if not any(o in used for m in members for o in m.outs):
+        return None
     return fused(list(members), [o for m in node.members for o in m.outs if o in used])
 
 
@@ -134,13 +137,31 @@ def fused(members: list[Apply], outs: list[Value]) -> Fused:
         return params[value]
 
     body: list[Any] = []
-    for member in members:
-        copy = Apply(member.span, member.op, member.args, member.attrs, tuple(Value(o.type, o.name) for o in member.outs), member.fails)
+    for member in _needed(members, outs):
+        copy = Apply(
+            member.span,
+            member.op,
+            member.args,
+            member.attrs,
+            tuple(Value(o.type, o.name) for o in member.outs),
+            member.fails,
+        )
         reconnect(copy, inside)
         inner.update(zip(member.outs, copy.outs, strict=True))
         body.append(copy)
     block = Block(list(params.values()), body, [inner[o] for o in outs])
     return Fused(members[-1].span, tuple(params), block, tuple(outs))
+
+
+def _needed(members: list[Apply], outs: list[Value]) -> list[Apply]:
+    """Without what nobody uses (no kernel holds what can fail)."""
+    used = set(outs)
+    found = []
+    for member in reversed(members):
+        if used.intersection(member.outs):
+            found.append(member)
+            used.update(member.args)
+    return found[::-1]
 
 
 def _ordered(groups: Groups, emitted: list[Any]) -> list[Any]:

@@ -1,4 +1,6 @@
-"""Access patterns run dry: whether one asks for the place at all. What does not can be computed in any order of elements."""
+"""Access patterns run dry: whether one asks for the place at all. What does not can be computed in any order of
+elements.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The groups of ops that become kernels, and the order between them.
 
-Groups and single instructions are nodes of a graph of what must come before what. Each has a level above those of all that
-come before it; an op may join a group if that makes no circle. Levels bound the search for one (Pearce and Kelly, "A dynamic topological sort algorithm", 2007).
+Groups and single instructions are nodes of a graph of what must come before what. Each has a level above those of all
+that come before it; an op may join a group if that makes no circle. Levels bound the search for one (Pearce and
+Kelly, "A dynamic topological sort algorithm", 2007).
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Group(Node):
         self.virtual: dict[Value, Apply] = {}
         self.made = set(instr.outs)
         self.read = {a for a in instr.args if a.type.shape}
-        self.total = part(instr) is Part.TOTAL
+        self.totals = set(instr.outs) if part(instr) is Part.TOTAL else set()
+        self.scalars = {a for a in instr.args if not a.type.shape}
         self.flat = _is_flat(instr, self.space)
         self.moved = {a for a in instr.args if a.type.shape} if part(instr) is Part.MOVES else set()
 
@@ -54,8 +56,9 @@ class Group(Node):
             return False
         if len((self.read | set(instr.args)) - self.made) > _MOST_TENSORS:
             return False
-        total = self.total or part(instr) is Part.TOTAL
-        if total and not (self.flat and _is_flat(instr, self.space)):
+        if any(a in self.totals for a in instr.args):
+            return False
+        if (self.totals or part(instr) is Part.TOTAL) and not (self.flat and _is_flat(instr, self.space)):
             return False
         # what is read at other places must be there as a whole
         return not (part(instr) is Part.MOVES and any(a in self.made for a in instr.args))
@@ -65,7 +68,8 @@ class Group(Node):
         self.members.append(instr)
         self.made.update(instr.outs)
         self.read.update(a for a in instr.args if a.type.shape)
-        self.total |= part(instr) is Part.TOTAL
+        self.totals.update(instr.outs if part(instr) is Part.TOTAL else ())
+        self.scalars.update(a for a in instr.args if not a.type.shape)
         self.flat &= _is_flat(instr, self.space)
         self.last = max(self.last, number)
         if part(instr) is Part.MOVES:
@@ -111,7 +115,11 @@ class Groups:
         """Put an op into a group that has its operands or reads the same, if there is one that takes it."""
         before = [n for n in before if not n.is_virtual] + self._virtual_before(instr)
         for group in self._candidates(instr, before):
-            if group.takes(instr) and not _leads(group, {n for n in before if n is not group}):
+            if (
+                group.takes(instr)
+                and not self._measures(group, instr)
+                and not _leads(group, {n for n in before if n is not group})
+            ):
                 group.absorb(instr, self._number(instr))
                 self._copy_virtual(group, instr)
                 for earlier in before:
@@ -131,23 +139,29 @@ class Groups:
     def _virtual_before(self, instr: Apply) -> list[Node]:
         return [n for a in instr.args if a in self._virtual for n in self._virtual[a][1]]
 
+    def _measures(self, group: Group, instr: Apply) -> bool:
+        """Whether something made of scalars that an op reads is made of a sum of the group."""
+        made = (self._virtual[a][0] for a in instr.args if a in self._virtual)
+        return any(a in group.totals for v in made for a in v.args)
+
     def _copy_virtual(self, group: Group, instr: Apply) -> None:
         for arg in instr.args:
             if arg in self._virtual:
                 group.virtual[arg] = self._virtual[arg][0]
+                group.scalars.update(a for a in self._virtual[arg][0].args if not a.type.shape)
 
     def _remember(self, group: Group, instr: Apply) -> None:
         recent = self._recent.setdefault(len(group.space), [])
         if group not in recent:
             recent.append(group)
-            del recent[: -_RECENT]
+            del recent[:-_RECENT]
         for arg in instr.args:
             if arg.type.shape and arg not in self._virtual:
                 self._readers.setdefault(arg, {})[group] = None
 
     def _candidates(self, instr: Apply, before: list[Node]) -> list[Group]:
         """Groups that make operands, the latest first; then those that read the same; of small tensors any."""
-        found = {n: None for n in sorted((n for n in before if isinstance(n, Group)), key=lambda n: -n.last)}
+        found = dict.fromkeys(sorted((n for n in before if isinstance(n, Group)), key=lambda n: -n.last))
         for arg in instr.args:
             found.update(self._readers.get(arg, {}))
         if _is_small(space(instr)):
@@ -163,9 +177,11 @@ class Groups:
     def _fits(self, a: Group, b: Group) -> bool:
         if not same_shape(a.space, b.space) or len(a.members) + len(b.members) > _MOST_OPS:
             return False
-        if len((a.read | b.read) - a.made - b.made) > _MOST_TENSORS or ((a.total or b.total) and not (a.flat and b.flat)):
+        if len((a.read | b.read) - a.made - b.made) > _MOST_TENSORS or (
+            (a.totals or b.totals) and not (a.flat and b.flat)
+        ):
             return False
-        if a.moved & b.made or b.moved & a.made:
+        if a.moved & b.made or b.moved & a.made or a.totals & b.scalars or b.totals & a.scalars:
             return False
         return not (_leads(a, {b}, skip=b) or _leads(b, {a}, skip=a))
 
@@ -176,7 +192,8 @@ class Groups:
         group.made |= other.made
         group.read |= other.read
         group.moved |= other.moved
-        group.total |= other.total
+        group.totals |= other.totals
+        group.scalars |= other.scalars
         group.flat &= other.flat
         group.last = max(group.last, other.last)
         for value in other.made:
@@ -232,7 +249,11 @@ def _is_flat(instr: Apply, shape: Shape) -> bool:
         return True
     if isinstance(instr.op.compute, Pointwise) and asks_for_place(instr):
         return False
-    return all(same_shape(a.type.shape, shape) for i, a in enumerate(instr.args) if a.type.shape and i not in instr.op.shape_only)
+    return all(
+        same_shape(a.type.shape, shape)
+        for i, a in enumerate(instr.args)
+        if a.type.shape and i not in instr.op.shape_only
+    )
 
 
 def _is_small(shape: Shape) -> bool:

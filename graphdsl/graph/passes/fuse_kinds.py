@@ -43,11 +43,18 @@ def part(instr: Any) -> Part:
 
 
 def _made(instr: Any) -> bool:
-    return isinstance(instr, Apply) and not instr.fails and isinstance(instr.op.compute, Pointwise) and bool(instr.outs[0].type.shape)
+    return (
+        isinstance(instr, Apply)
+        and not instr.fails
+        and isinstance(instr.op.compute, Pointwise)
+        and bool(instr.outs[0].type.shape)
+    )
 
 
 def adjoining(instr: Apply) -> bool:
-    """Whether an op is an index that picks adjoining elements: ints first, then at most one slice by steps of 1, the rest whole."""
+    """Whether an op is an index that picks adjoining elements: ints first, then at most one slice by steps of 1, the
+    rest whole.
+    """
     if instr.op.name != "index":
         return False
     cut = False

@@ -107,7 +107,9 @@ def single(frame: Frame, instr: Apply) -> None:
 
 def fused(frame: Frame, instr: Fused) -> None:
     """A kernel as the fusion pass has put it together."""
-    region = Region(tuple(instr.body.params), tuple(instr.body.body), tuple(instr.body.yields))
+    region = Region(
+        tuple(instr.body.params), tuple(b for b in instr.body.body if isinstance(b, Apply)), tuple(instr.body.yields)
+    )
     outer = dict(zip(region.params, instr.args, strict=True))
     launch(frame, region, outer, inner_sizes(frame, region, outer), instr.outs)
 

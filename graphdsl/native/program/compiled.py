@@ -15,11 +15,12 @@ from graphdsl.native.program.sites import Sites, sites
 from graphdsl.native.program.values import words
 from graphdsl.native.program.words import Status, Word
 from graphdsl.native.program.worker import perform
+from graphdsl.runtime.faults import fault_diagnostic
 from graphdsl.runtime.state import Runtime
+from graphdsl.source.diagnostic import Fault, ProgramError
 
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p)
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
-_NO_LIMIT = 1 << 46
 
 
 class Compiled:
@@ -31,7 +32,7 @@ class Compiled:
         self.built = built
         self._entry = _ENTRY(built.entry)
         self._memory = Memory()
-        self._feeds = [f for f in places.feeds]
+        self._feeds = list(places.feeds)
         self._results = (ctypes.c_int64 * max(1, sum(words(v.type) for v in main.body.yields)))()
         self._lent: list[int] = []
 
@@ -61,7 +62,9 @@ class Compiled:
         return host().assembly(self.llvm())
 
     def run(self, runtime: Runtime, feeds: Mapping[str, Any] | None = None) -> list[Any]:
-        """One run from the start, with `feeds` (the runtime's own, unless given). Raises what the program's failures become."""
+        """One run from the start, with `feeds` (the runtime's own, unless given). Raises what the program's failures
+        become.
+        """
         memory = self._memory
         memory.collect()
         fed: dict[int, Fed] = {}
@@ -69,15 +72,15 @@ class Compiled:
         raised: list[BaseException] = []
 
         def call_back(site: int, address: int) -> int:
+            instr, _ = self.sites.place(site)
             try:
-                instr, _ = self.sites.place(site)
                 values, after = self._operands(instr, address)
                 results = effects.perform(runtime, instr, values)
                 for out, value in zip(instr.outs if results else (), results, strict=True):
                     memory.place(after, out.type, value)
                     after += 8 * words(out.type)
-            except BaseException as problem:  # noqa: BLE001
-                raised.append(problem)
+            except BaseException as problem:
+                raised.append(_placed(problem, instr))
                 return 1
             return 0
 
@@ -86,9 +89,9 @@ class Compiled:
         memory[Word.CALLBACK] = ctypes.cast(callback, ctypes.c_void_p).value or 0
         memory[Word.FEEDS] = ctypes.addressof(given)
         memory[Word.RESULTS] = ctypes.addressof(self._results)
-        memory[Word.LIMIT] = runtime.limits.memory or _NO_LIMIT
+        memory[Word.LIMIT] = runtime.limits.memory
         memory[Word.PEAK] = memory[Word.USED]
-        memory[Word.TEAM] = self._team(runtime)
+        memory[Word.TEAM] = self._team()
         effects.seed_from(runtime, memory)
         status = perform(self._entry, memory)
         effects.seed_to(runtime, memory)
@@ -97,13 +100,14 @@ class Compiled:
             raise self._failure(status, raised)
         return self._read_results(fed)
 
-    def _team(self, runtime: Runtime) -> int:
+    def _team(self) -> int:
         """The threads, if there is a kernel that may want them."""
         if "gdl.team.run" not in self.built.imports:
             return 0
-        from graphdsl.native.program.helpers import default_threads, team
+        from graphdsl.native.program.helpers import team
+        from graphdsl.runtime.threads import count
 
-        return team(getattr(runtime, "threads", None) or default_threads())
+        return team(count())
 
     def _fed_words(self, feeds: Mapping[str, Any], fed: dict[int, Fed]) -> Any:
         found: list[int] = []
@@ -143,7 +147,12 @@ class Compiled:
             case Status.STOPPED:
                 return KeyboardInterrupt()
         instr, kind = self.sites.place(memory[Word.SITE])
-        return effects.failure(Status(status), instr, kind, numbers)
+        return effects.failure(Status(status), instr, kind, numbers, memory[Word.LIMIT])
+
+
+def _placed(problem: BaseException, instr: Any) -> BaseException:
+    """A fault of a function that Python carries out, as the error of its place."""
+    return ProgramError(fault_diagnostic(problem, instr)) if isinstance(problem, Fault) else problem
 
 
 def compile_graph(main: ir.Func, *, cache: bool = True) -> Compiled:

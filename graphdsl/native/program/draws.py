@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply
 from graphdsl.native.draws import philox
-from graphdsl.native.flow import I64, VOID, POINTER, at, int64, loop
+from graphdsl.native.flow import I64, POINTER, VOID, at, int64, loop
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.places import Affine, VectorCode
@@ -35,7 +35,9 @@ def draw(frame: Frame, instr: Apply) -> None:
     sizes = shapes.sizes(frame.code, instr, [Operand(frame, a) for a in instr.args])
     tensor = frame.new(out.type.dtype, sizes)
     count = frame.count(tensor)
-    fill = frame.unit.private(("draw", instr.op.name, out.type.dtype), "draw", _FILL, lambda made: _write(frame, instr, made))
+    fill = frame.unit.private(
+        ("draw", instr.op.name, out.type.dtype), "draw", _FILL, lambda made: _write(frame, instr, made)
+    )
     frame.b.call(fill, [tensor.data, key, counter, count])
     frame.put(Word.COUNTER, frame.b.add(counter, count))
     frame.values[out] = whole(out.type, [tensor.data, tensor.owner, *sizes])

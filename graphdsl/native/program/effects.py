@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from graphdsl.core import ir
@@ -12,8 +11,10 @@ from graphdsl.native.program.words import Status, Word
 from graphdsl.ops.op import Host
 from graphdsl.runtime import format
 from graphdsl.runtime.events import Shown
+from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, TOO_DEEP, fault_diagnostic
+from graphdsl.runtime.limits import TOO_LARGE, size_text
 from graphdsl.runtime.state import Runtime
-from graphdsl.source.diagnostic import FaultKind, ProgramError
+from graphdsl.source.diagnostic import Fault, FaultKind, ProgramError
 
 _WORD = (1 << 64) - 1
 
@@ -40,8 +41,7 @@ def _failed(instr: ir.Fail, left: Iterator[Any]) -> ProgramError:
     """The numbers come first, then the words; a text is {0} of the message."""
     numbers = tuple(int(next(left)) for _ in instr.numbers)
     text = () if instr.text is None else (_text(instr.text, left),)
-    made = instr.kind.diagnostic(instr.span, (*text, *numbers, *instr.words))
-    return ProgramError(replace(made, labels=instr.labels) if instr.labels else made)
+    return ProgramError(fault_diagnostic(Fault(instr.kind, *text, *numbers, *instr.words), instr))
 
 
 def _print(runtime: Runtime, instr: ir.Print, items: Sequence[Any], left: Iterator[Any]) -> None:
@@ -86,8 +86,15 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-def failure(status: Status, instr: Any, kind: FaultKind | None, numbers: tuple[int, ...]) -> BaseException:
+def failure(status: Status, instr: Any, kind: FaultKind | None, numbers: tuple[int, ...], limit: int) -> BaseException:
     """The error of a run that failed in native code."""
-    if status is Status.FAULT and kind is not None:
-        return ProgramError(kind.diagnostic(instr.span, numbers))
-    return MemoryError(f"{status.name} {numbers}")
+    match status:
+        case Status.DEPTH:
+            fault = Fault(TOO_DEEP, MOST_CALLS)
+        case Status.MEMORY:
+            wanted, shown = numbers[0], size_text(limit)
+            fault = Fault(TOO_LARGE, "a tensor", size_text(wanted), shown) if wanted > limit else Fault(NO_MEMORY)
+        case _:
+            assert kind is not None
+            fault = Fault(kind, *numbers)
+    return ProgramError(fault_diagnostic(fault, instr))

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
+from graphdsl.graph.passes.fuse_kinds import same_dim
 from graphdsl.native.flow import I32, at, int64
 from graphdsl.native.program.places import Affine, Uniform, VectorCode, is_int
-from graphdsl.graph.passes.fuse_kinds import same_dim
 from graphdsl.native.program.space import Region
 from graphdsl.native.scalar import load, memory_type
 from graphdsl.ops.op import Elementwise, Pointwise
@@ -130,7 +130,7 @@ class Evaluator:
         code, b = self.code, self.code.builder
         with b.if_else(b.icmp_signed("==", offset.step, int64(1)), likely=True) as (then, otherwise):
             with then:
-                dense = code.load(dtype, at(b, pointer, offset.base, memory_type(dtype))).ref
+                dense: Any = code.load(dtype, at(b, pointer, offset.base, memory_type(dtype))).ref
                 near = b.block
             with otherwise:
                 scattered = self._one_by_one(pointer, Affine(code, offset.base, offset.step), dtype).ref

@@ -16,9 +16,8 @@ from graphdsl.native.program.words import HEADER_BYTES, Header, Status, Word
 from graphdsl.native.scalar import I1, Llvm, intrinsic
 from graphdsl.ops.scalar import S
 from graphdsl.ops.types import DType, Type
+from graphdsl.runtime.faults import MOST_CALLS
 from graphdsl.source.diagnostic import FaultKind
-
-MOST_CALLS = 10_000  # active at once
 
 
 class Frame:

@@ -9,15 +9,6 @@ from functools import cache
 from graphdsl.native.program.team import MOST_THREADS, TEAM_WORDS, Team
 
 
-
-def default_threads() -> int:
-    """As many as the process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
-
-
 def team(threads: int) -> int:
     """The address of the record of a team of so many threads, the program's own among them; 0: there is none."""
     return _team(min(threads, MOST_THREADS)) if threads > 1 else 0

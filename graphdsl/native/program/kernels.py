@@ -1,9 +1,9 @@
 """Kernels: one native function for each region, over a part of its iteration space.
 
-`kernel(context, words, begin, end)` does elements `begin` to `end` of a flat space (from a block's border), or rows. All work is done on whole
-vectors: reading beyond an array's end is allowed by its padding, and so is writing where a buffer has one owner; at the end of a
-row that is not the last a vector is cut. Sums go by language.md §10: 32 lanes (in memory that
-stays in L1), blocks of 4,096, one partial result for each block.
+`kernel(context, words, begin, end)` does elements `begin` to `end` of a flat space (from a block's border), or rows.
+All work is done on whole vectors: reading beyond an array's end is allowed by its padding, and so is writing where a
+buffer has one owner; at the end of a row that is not the last a vector is cut. Sums go by language.md §10: 32 lanes
+(in memory that stays in L1), blocks of 4,096, one partial result for each block.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from graphdsl.ops.types import BOOL, Type
 from graphdsl.ops.types import I64 as INT
 from graphdsl.source.diagnostic import FaultKind
 
-KERNEL = ir.FunctionType(I32, [POINTER, POINTER, I64, I64])
 BLOCK, LANES = 4096, 32
 
 
@@ -262,7 +261,7 @@ class Writer:
     def _add(self, apply: Apply, lanes: ir.Value, j: ir.Value) -> None:
         """Adds to the lanes of a sum; beyond the end +0.0, which changes no lane (they are never -0.0)."""
         x = self._evaluator.home(apply.args[0])
-        whole = x.ref
+        whole: Any = x.ref
         if not self._whole():
             before = self.b.block
             with self.b.if_then(self._cut(), likely=False):

@@ -1,7 +1,7 @@
 """Calling kernels: their results' buffers, what they are told, and how a region's function is found.
 
-A result takes over the buffer of an operand that is used last here, has as many bytes, and is read only at the place that is written: if, as it turns
-out, nobody else has that buffer.
+A result takes over the buffer of an operand that is used last here, has as many bytes, and is read only at the place
+that is written: if, as it turns out, nobody else has that buffer.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.graph.passes.fuse_dry import asks_for_place
+from graphdsl.graph.passes.fuse_kinds import same_shape
 from graphdsl.native.flow import POINTER, at, int64
 from graphdsl.native.program.frame import Frame
-from graphdsl.native.program.kernels import BLOCK, KERNEL, Shape, Writer
+from graphdsl.native.program.kernels import BLOCK, Shape, Writer
 from graphdsl.native.program.regionkey import cost, key
-from graphdsl.graph.passes.fuse_kinds import same_shape
 from graphdsl.native.program.space import Region
+from graphdsl.native.program.team import KERNEL
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.op import Pointwise, Reduce
@@ -32,7 +33,9 @@ Operand = Callable[[Value], Any]  # the native value of a param
 
 
 def launch(frame: Frame, region: Region, outer: dict[Value, Value], sizes: Sizes, outs: tuple[Value, ...]) -> None:
-    """Run a region's kernel. `outer` has the graph's value for each param, `sizes` those of all values inside; the results become `outs`."""
+    """Run a region's kernel. `outer` has the graph's value for each param, `sizes` those of all values inside; the
+    results become `outs`.
+    """
     shape = Shape.of(frame.unit, region, _coordinates(region))
     results = [_result(frame, region, outer, sizes, v) for v in region.outs]
     words: list[tuple[ir.Value, DType | None]] = []
@@ -72,7 +75,9 @@ def _run(
     space: tuple[ir.Value, ...],
     shape: Shape,
 ) -> ir.Value:
-    """Call a kernel over its whole space: with the team of threads where there is much to do, and nothing that can fail."""
+    """Call a kernel over its whole space: with the team of threads where there is much to do, and nothing that can
+    fail.
+    """
     b = frame.b
     alone = [frame.context, words, int64(0), extent]
     work = cost(region)

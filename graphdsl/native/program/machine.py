@@ -14,7 +14,9 @@ _DEFAULT = 0x1F80  # MXCSR: all exceptions masked, to nearest, no flushing to ze
 
 
 def plain_floats(frame: Frame) -> Callable[[], None]:
-    """Sets that state; the function returned restores what was before. On other than x86 it is the state of every new thread."""
+    """Sets that state; the function returned restores what was before. On other than x86 it is the state of every new
+    thread.
+    """
     if not frame.unit.target.triple.startswith(("x86_64", "i386", "i686")):
         return lambda: None
     b, module = frame.b, frame.unit.module

@@ -1,7 +1,7 @@
 """A compiled program's memory between runs, and values on their way between Python and native code.
 
-Buffers that a run gave back stay for the next one. Large results are handed out where they lie: their buffer comes back when
-the last array that sees it is gone.
+Buffers that a run gave back stay for the next one. Large results are handed out where they lie: their buffer comes
+back when the last array that sees it is gone.
 """
 
 from __future__ import annotations

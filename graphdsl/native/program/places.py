@@ -1,7 +1,7 @@
 """Places in a kernel's vector code, known as `base + lane * step` for as long as they can be.
 
-A kernel computes `lanes` adjoining elements at once. Access patterns of ops are written for one place; run over these they
-tell whether a read is of adjoining elements, of one element for all lanes, or of scattered ones.
+A kernel computes `lanes` adjoining elements at once. Access patterns of ops are written for one place; run over these
+they tell whether a read is of adjoining elements, of one element for all lanes, or of scattered ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from graphdsl.ops.types import DType
 
 
 class Affine(S):
-    """An i64 in each lane: `base + lane * step` (both one LLVM value for all lanes). The vector is made when it is asked for."""
+    """An i64 in each lane: `base + lane * step` (both one LLVM value for all lanes). The vector is made when it is
+    asked for.
+    """
 
     __slots__ = ("_vector", "base", "step")
 
@@ -128,7 +130,7 @@ class VectorCode(Llvm):
 
     def convert(self, x: S, dtype: DType) -> S:
         if isinstance(x, Uniform):
-            return self.uniform(dtype, self._scalar().convert(*self._ones(x), dtype).ref)
+            return self.uniform(dtype, self._scalar().convert(self._ones(x)[0], dtype).ref)
         return super().convert(x, dtype)
 
     def const(self, dtype: DType, value: float | int | bool) -> S:
@@ -172,7 +174,7 @@ def _compared(name: str, x: ir.Value, y: ir.Value) -> bool | None:
     """What a comparison of int constants gives."""
     if not (isinstance(x, ir.Constant) and isinstance(y, ir.Constant)) or not isinstance(x.type, ir.IntType):
         return None
-    a, b = x.constant, y.constant
+    a, b = int(x.constant), int(y.constant)
     return {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}[name]
 
 

@@ -8,15 +8,14 @@ from graphdsl.core import ir
 from graphdsl.core.ir import Value
 from graphdsl.core.structure import operands
 from graphdsl.graph.ir import Fused, NewShadow, NewTape, Push, Put, Read, Take
-from graphdsl.native.flow import I32, I64, POINTER, call_address, int64
+from graphdsl.native.flow import I32, I64, POINTER, at, call_address, int64
 from graphdsl.native.program.apply import apply, converted, fused, renamed
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.tapes import tape_instr
 from graphdsl.native.program.usage import Instr
 from graphdsl.native.program.values import whole, words
-from graphdsl.native.program.words import Status, Word
+from graphdsl.native.program.words import HEADER_BYTES, Status, Word
 from graphdsl.ops.types import DType
-
 
 CALLBACK = llvm.FunctionType(I32, [I64, POINTER])
 
@@ -24,9 +23,9 @@ CALLBACK = llvm.FunctionType(I32, [I64, POINTER])
 def plain(frame: Frame, instr: Instr) -> None:
     """Any instruction but branches, loops and calls."""
     match instr:
-        case ir.Const(value=tuple()):
-            listed(frame, instr)
-        case ir.Const(value=value, out=out):
+        case ir.Const(value=tuple() as elements, out=out):
+            listed(frame, out, elements)
+        case ir.Const(value=bool() | int() | float() as value, out=out):
             frame.values[out] = frame.code.const(out.type.dtype, value).ref
         case ir.Convert(arg=arg, out=out) if arg.type.dtype is not out.type.dtype:
             converted(frame, instr)
@@ -54,11 +53,10 @@ def plain(frame: Frame, instr: Instr) -> None:
             raise TypeError(f"not an instruction of a graph: {type(instr).__name__}")
 
 
-def listed(frame: Frame, instr: ir.Const) -> None:
+def listed(frame: Frame, out: Value, elements: tuple[float | int | bool, ...]) -> None:
     """A literal tensor: read only, in a buffer that is nobody's."""
-    out = instr.out
-    assert isinstance(instr.value, tuple)
-    frame.values[out] = whole(out.type, [*frame.unit.literal(out.type.dtype, instr.value), *map(int64, _ints(out))])
+    owner = frame.unit.literal(out.type.dtype, elements)
+    frame.values[out] = whole(out.type, [at(frame.b, owner, HEADER_BYTES), owner, *map(int64, _ints(out))])
 
 
 def _ints(value: Value) -> list[int]:

@@ -1,4 +1,6 @@
-"""Matrix products: calls of the kernel library with strides, one call for each product of a batch that is all of one size."""
+"""Matrix products: calls of the kernel library with strides, one call for each product of a batch that is all of one
+size.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,14 @@ def _vectors(frame: Frame, instr: Apply, a: Matrix, b: Matrix, out: ir.Value, ra
     if instr.attrs["guard"] is not None:
         length = _guarded(frame, instr, length)
     steps = [*steps[:2], size, *steps[2:]]
-    _call(frame, "gdl.reduce_loop", description("dot", dtype, 1), [a.tensor.data, b.tensor.data, out], [outer, length], steps)
+    _call(
+        frame,
+        "gdl.reduce_loop",
+        description("dot", dtype, 1),
+        [a.tensor.data, b.tensor.data, out],
+        [outer, length],
+        steps,
+    )
 
 
 def _guarded(frame: Frame, instr: Apply, length: ir.Value) -> ir.Value:
@@ -130,9 +139,7 @@ def _batched(
     total = frame.product(batch)
     bytes = builder.mul(builder.mul(m, n), size)
     with loop(builder, total) as turn:
-        places = [
-            at(builder, x.tensor.data, _batch_offset(frame, turn, x, batch)) for x in (a, b)
-        ]
+        places = [at(builder, x.tensor.data, _batch_offset(frame, turn, x, batch)) for x in (a, b)]
         places.append(at(builder, out.data, builder.mul(turn, bytes)))
         name = f"gdl.gemm.{dtype.value}{suffix}"
         _call(frame, "gdl.gemm_loop", name, places, [int64(1), m, k, n], steps)
@@ -161,5 +168,3 @@ def _call(
         for i, word in enumerate(words):
             b.store(word, at(b, place, i, I64))
     b.call(frame.unit.outside(name, _LOOP), [*memory, frame.unit.outside_data(data)])
-
-

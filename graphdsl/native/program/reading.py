@@ -9,8 +9,8 @@ from graphdsl.native.flow import at
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.scalar import S
-from graphdsl.ops.types import DType
 from graphdsl.ops.types import I64 as INT
+from graphdsl.ops.types import DType
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Reductions that are not part of a kernel: calls of the kernel library, over any axes.
 
-The axes that are kept are walked here, all but the last one; the library takes that one and up to three reduced axes. An axis of `sum_to` that only
-the run can tell is walked as both: one of the two sizes is then 1.
+The axes that are kept are walked here, all but the last one; the library takes that one and up to three reduced axes.
+An axis of `sum_to` that only the run can tell is walked as both: one of the two sizes is then 1.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply
+from graphdsl.graph.passes.fuse_kinds import same_dim
 from graphdsl.native.flow import I64, POINTER, VOID, at, int64, loop, slot
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.places import folded, is_int
-from graphdsl.graph.passes.fuse_kinds import same_dim
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.reductions import description
 from graphdsl.native.scalar import I1, memory_type
 from graphdsl.ops import faults
 from graphdsl.ops.op import Reduce
-from graphdsl.ops.types import BOOL, I64 as INT
+from graphdsl.ops.types import BOOL
+from graphdsl.ops.types import I64 as INT
 
 _LOOP = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, POINTER])
 _MOST_AXES = 3
@@ -29,7 +30,9 @@ _MOST_AXES = 3
 
 @dataclass(frozen=True)
 class _Axis:
-    """An axis of the operand: how often it is walked outside, how many elements are reduced along it, and its step in bytes."""
+    """An axis of the operand: how often it is walked outside, how many elements are reduced along it, and its step in
+    bytes.
+    """
 
     kept: ir.Value
     reduced: ir.Value
@@ -80,7 +83,10 @@ def _axes(frame: Frame, x: Tensor, reduced: list[bool | ir.Value]) -> list[_Axis
     for size, flag in zip(reversed(x.sizes), reversed(reduced), strict=True):
         if isinstance(flag, bool) and kinds and kinds[-1] is flag:
             last = found[-1]
-            kept, gone = folded(b, "mul", last.kept, one if flag else size), folded(b, "mul", last.reduced, size if flag else one)
+            kept, gone = (
+                folded(b, "mul", last.kept, one if flag else size),
+                folded(b, "mul", last.reduced, size if flag else one),
+            )
             found[-1] = _Axis(kept, gone, last.step)
         elif isinstance(flag, bool):
             found.append(_Axis(one if flag else size, size if flag else one, step))
@@ -142,7 +148,9 @@ def sum_to(frame: Frame, instr: Apply) -> None:
         elif dim == 1 and isinstance(given, int):
             flags.append(True)
         else:
-            flags.append(b.and_(b.icmp_signed("==", size, int64(1)), b.icmp_signed("!=", x.sizes[lead + axis], int64(1))))
+            flags.append(
+                b.and_(b.icmp_signed("==", size, int64(1)), b.icmp_signed("!=", x.sizes[lead + axis], int64(1)))
+            )
     if not out.type.shape:
         memory = slot(b, I64)
         call(frame, "sum", x, memory, _axes(frame, x, flags))

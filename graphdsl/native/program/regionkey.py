@@ -1,5 +1,6 @@
-"""When two regions can share a kernel (the same ops on values of the same dtypes, put together and shaped in the same way), and
-what one costs."""
+"""When two regions can share a kernel (the same ops on values of the same dtypes, put together and shaped in the same
+way), and what one costs.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ def _frozen(value: Any, numbers: dict[Any, int]) -> Hashable:
 
 
 def cost(region: Region) -> int:
-    """About how many vector instructions an element takes, times a vector's length: what memory costs counts as some too."""
+    """About how many vector instructions an element takes, times a vector's length: what memory costs counts as some
+    too.
+    """
     total = 2 * (len(region.params) + len(region.outs))
     for apply in region.body:
         total += _HEAVY.get(apply.op.name, 1)

@@ -1,4 +1,6 @@
-"""Assignment and addition into elements: in place where the tensor is used for the last time and nobody else has its buffer."""
+"""Assignment and addition into elements: in place where the tensor is used for the last time and nobody else has its
+buffer.
+"""
 
 from __future__ import annotations
 

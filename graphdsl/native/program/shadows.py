@@ -1,6 +1,7 @@
 """Running sums beside the entries of a tape: what `NewShadow`, `Take` and `Put` become.
 
-A node holds the sums of one entry for one shadow; the entry's first word begins the list of its nodes. A sum that was never put is zero.
+A node holds the sums of one entry for one shadow; the entry's first word begins the list of its nodes. A sum that was
+never put is zero.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NULL = llvm.Constant(POINTER, None)
 
 @dataclass(frozen=True)
 class _Layout:
-    """Words of a node: the owners of the tensors come first, so that freeing needs to know no more than their number."""
+    """Words of a node: the owners of the tensors come first, so that freeing needs only their number."""
 
     owners: dict[int, int]
     rest: dict[int, int]

@@ -1,12 +1,13 @@
 """The iteration space of a kernel: which axes it walks, and how each operand lies in them.
 
-Axes that all operands walk alike are walked as one. Where that makes a single axis, the kernel is flat: one loop over adjoining elements.
+Axes that all operands walk alike are walked as one. Where that makes a single axis, the kernel is flat: one loop over
+adjoining elements.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from graphdsl.core.ir import Apply, Value
@@ -67,8 +68,9 @@ class Region:
 
 @dataclass(frozen=True)
 class Space:
-    """`groups` of axes that are walked as one, the last one innermost; `lies` says for each param that is read at its own
-    place how it lies along each group."""
+    """`groups` of axes that are walked as one, the last one innermost; `lies` says for each param that is read at its
+    own place how it lies along each group.
+    """
 
     groups: tuple[tuple[int, ...], ...]
     lies: dict[Value, tuple[Lies, ...]]
@@ -104,5 +106,5 @@ def arrange(region: Region, coordinates: bool) -> Space:
     return Space(tuple(tuple(g) for g in groups), lies)
 
 
-def _alike(operands: Sequence[tuple[Lies, ...]] | object, a: int, b: int) -> bool:
-    return all(k[a] is k[b] and k[a] is not Lies.EITHER for k in operands)  # type: ignore[attr-defined]
+def _alike(operands: Iterable[tuple[Lies, ...]], a: int, b: int) -> bool:
+    return all(k[a] is k[b] and k[a] is not Lies.EITHER for k in operands)

@@ -1,9 +1,9 @@
 """Functions that all compiled programs share: buffers with reference counts, and tapes.
 
-They are an object of their own, built once for a CPU and cached, so that no program compiles them again.
-A stack is three words in its maker's frame: the chunk that is written, its top and its end. A chunk is a buffer that begins with the chunk
-before it and the top that was reached there. A tape is a stack of entries and one of the buffers that
-these refer to; a shadow is a stack of nodes.
+They are an object of their own, built once for a CPU and cached, so that no program compiles them again. A stack is
+three words in its maker's frame: the chunk that is written, its top and its end. A chunk is a buffer that begins with
+the chunk before it and the top that was reached there. A tape is a stack of entries and one of the buffers that these
+refer to; a shadow is a stack of nodes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from graphdsl.native.program.words import FREE_LISTS, HEADER_BYTES, PADDING, Hea
 from graphdsl.native.scalar import I1, intrinsic
 from graphdsl.native.target import Target, function
 
-SIGNATURES = {
+SIGNATURES: dict[str, ir.FunctionType] = {
     "gdl.new": ir.FunctionType(POINTER, [POINTER, I64]),
     "gdl.release": ir.FunctionType(VOID, [POINTER, POINTER]),
     "gdl.tape.grow": ir.FunctionType(POINTER, [POINTER, POINTER, POINTER, I64]),
@@ -82,9 +82,11 @@ def _begin(made: ir.Function) -> ir.IRBuilder:
 
 
 def _new(made: ir.Function, target: Target) -> None:
-    """A buffer of at least so many bytes with one reference; null: there is no memory, and it is recorded how much was asked for.
+    """A buffer of at least so many bytes with one reference; null: there is no memory, and it is recorded how much
+    was asked for.
 
-    Capacities are the eighths of powers of two from the fourth on, so a freed buffer fits the next one of nearly the same size.
+    Capacities are the eighths of powers of two from the fourth on, so a freed buffer fits the next one of nearly the
+    same size.
     """
     b = _begin(made)
     context, bytes = made.args
@@ -156,7 +158,9 @@ def _release(made: ir.Function) -> None:
 
 
 def _grow(made: ir.Function, new: ir.Function) -> None:
-    """A further chunk with room for `need` bytes: where to write them (null: no memory). `top` is where the last one ends."""
+    """A further chunk with room for `need` bytes: where to write them (null: no memory). `top` is where the last one
+    ends.
+    """
     b = _begin(made)
     context, tape, top, need = made.args
     chunk = field(b, tape, CHUNK, POINTER)

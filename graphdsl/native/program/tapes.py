@@ -1,8 +1,8 @@
 """Saved values: what `NewTape`, `Push` and `Read` become.
 
-An entry is a run of words, the same length for every execution of a push: a bound test and the stores. Its place is its address. Tensors are
-saved as references to their buffers. Top and end of a tape are local variables, which LLVM keeps in
-registers; its record serves callees.
+An entry is a run of words, the same length for every execution of a push: a bound test and the stores. Its place is
+its address. Tensors are saved as references to their buffers. Top and end of a tape are local variables, which LLVM
+keeps in registers; its record serves callees.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
 from graphdsl.native.program import shadows, support
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.values import Native, Tape, part_types, parts, whole
-from graphdsl.native.program.words import Status
 from graphdsl.native.scalar import I1, I8
 
 _LOCAL = ((support.TOP, "top"), (support.END, "end"))
@@ -123,7 +122,9 @@ def read_field(frame: Frame, record: Record, number: int, place: llvm.Value) -> 
 
 
 def layout(frame: Frame, record: Record) -> tuple[list[int], int]:
-    """Where the fields of an entry are, and its length. Where there are shadows, its first word is the list of its sums."""
+    """Where the fields of an entry are, and its length. Where there are shadows, its first word is the list of its
+    sums.
+    """
     offset = 8 if frame.unit.shadowed else 0
     places = []
     for type in record.types:

@@ -1,8 +1,9 @@
 """A team of threads that computes parts of a kernel: the native side.
 
-One job at a time. Its fields are written before it is opened; whoever works on it first counts itself in and then looks whether it is still open, so
-a thread that comes late touches nothing. Threads look for work a while before they sleep on a lock of Python's, which
-needs no interpreter. Which thread computes what changes no bit: parts begin at borders of blocks.
+One job at a time. Its fields are written before it is opened; whoever works on it first counts itself in and then
+looks whether it is still open, so a thread that comes late touches nothing. Threads look for work a while before they
+sleep on a lock of Python's, which needs no interpreter. Which thread computes what changes no bit: parts begin at
+borders of blocks.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from enum import IntEnum
 from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop, minimum
-from graphdsl.native.program.kernels import KERNEL
 from graphdsl.native.program.words import Status, Word
 from graphdsl.native.scalar import intrinsic
 from graphdsl.native.target import Target
 
+# kernel(context, words, begin, end): a part of a kernel's space
+KERNEL = ir.FunctionType(I32, [POINTER, POINTER, I64, I64])
 MOST_THREADS = 64
 _SPINS = 4000  # turns of looking for work: some 50 µs
 

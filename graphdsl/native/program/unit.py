@@ -41,7 +41,8 @@ class Unit:
         return function(self.module, self.target, ENTRY, ir.FunctionType(I32, [POINTER]))
 
     def function(self, func: Func, saved: Saved) -> ir.Function:
-        """The native function for `func`: context, call depth, then the parts of its params (a pointer for each of `saved`).
+        """The native function for `func`: context, call depth, then the parts of its params (a pointer for each of
+        `saved`).
 
         It returns a status and the parts of its results.
         """
@@ -67,8 +68,8 @@ class Unit:
             write(made)
         return self._made[key]
 
-    def literal(self, dtype: DType, elements: tuple[float | int | bool, ...]) -> tuple[ir.Value, ir.Value]:
-        """The data and the owner of a literal tensor, a constant of the module but for its count of references."""
+    def literal(self, dtype: DType, elements: tuple[float | int | bool, ...]) -> ir.Value:
+        """The owner of a literal tensor, a constant of the module but for its count of references."""
         element = memory_type(dtype)
         padding = ir.ArrayType(I8, PADDING)
         type = ir.LiteralStructType(
@@ -81,8 +82,8 @@ class Unit:
         values = [int(e) if not dtype.is_float else float(e) for e in elements]
         header = [FOREIGN] + [0] * (HEADER_BYTES // 8 - 1)
         made.initializer = ir.Constant(type, [header, values, [0] * PADDING])
-        data = made.gep([ir.Constant(I32, 0), ir.Constant(I32, 1)])
-        return data, made
+        made.type = POINTER  # llvmlite types the pointers to globals, and then wants only those
+        return made
 
     def outside(self, name: str, type: ir.FunctionType | None = None) -> ir.Function:
         """A function linked from outside: one of `support`'s, or of the kernel library with its type."""

@@ -1,7 +1,7 @@
 """Where tensors are used for the last time.
 
-A block owns the tensors it makes and those handed to it (its params; in a branch also outer values that nothing after the branch
-reads). Whoever uses an owned tensor last may take its buffer over; otherwise it is released there.
+A block owns the tensors it makes and those handed to it (its params; in a branch also outer values that nothing after
+the branch reads). Whoever uses an owned tensor last may take its buffer over; otherwise it is released there.
 """
 
 from __future__ import annotations

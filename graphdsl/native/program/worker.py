@@ -37,7 +37,9 @@ _worker: _Worker | None = None
 
 
 def perform(entry: Callable[[int], int], memory: Memory) -> int:
-    """Calls a program's entry and waits. An interruption sets the stop flag, and is raised when the program has ended."""
+    """Calls a program's entry and waits. An interruption sets the stop flag, and is raised when the program has
+    ended.
+    """
     global _worker  # noqa: PLW0603
     if _worker is None:
         _worker = _Worker()
