@@ -45,7 +45,7 @@ def _mark(links: Links, walk: Between) -> None:
                 continue
             if links.origins.get(node):
                 node.tracked = True
-            elif node in walk.values:
+            else:
                 node.leaf = True
 
 
