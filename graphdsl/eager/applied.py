@@ -29,20 +29,32 @@ _OPERAND = re.compile(r"\b[xyz]\b")
 
 def write(w: FunctionWriter, instr: ir.Apply) -> None:
     """The line of an op, and the line that records it."""
-    in_place = _takes_over(w, instr)
-    if in_place:
-        x = w.value(instr.args[0])
-        w.add(f"box = [{x}]; del {x}", instr)
-        rest = [w.value(a) for a in instr.args[1:]]
-        w.add(f"{w.target(instr.outs[0])} = {_bind(w.module, instr, 'own')}(box, {', '.join(rest)})", instr)
-    elif len(instr.outs) == 1:
-        w.add(f"{w.target(instr.outs[0])} = {expression(w, instr)}", instr)
-    else:
+    if len(instr.outs) != 1:
         w.add(f"{w.tuple([w.target(out) for out in instr.outs])} = {expression(w, instr)}", instr)
-    for out in instr.outs:
-        w.record(out, w.recorder.applied(w, instr, out), instr)
-    if in_place:
-        w.moved.add(instr.args[0])
+        return
+    out = instr.outs[0]
+    record = w.recorder.applied(w, instr, out)
+    if _takes_over(w, instr) and not record.saves(0):
+        _write_over(w, instr)
+        w.record(out, record.text(w.value(out)), instr)
+        return
+    computed, name = expression(w, instr), w.target(out)
+    overwritten = any(record.saves(k) and w.value(a) == name for k, a in enumerate(instr.args))
+    if not overwritten:
+        w.add(f"{name} = {computed}", instr)
+        w.record(out, record.text(name), instr)
+    elif record.saves(len(instr.args)):
+        w.add(f"{name}, {w.node_target(out)} = (y := {computed}), {record.text('y')}; y = None", instr)
+    else:
+        w.add(f"{name}, {w.node_target(out)} = {computed}, {record.text(name)}", instr)
+
+
+def _write_over(w: FunctionWriter, instr: ir.Apply) -> None:
+    x = w.value(instr.args[0])
+    rest = [w.value(a) for a in instr.args[1:]]
+    w.add(f"box = [{x}]; del {x}", instr)
+    w.add(f"{w.target(instr.outs[0])} = {_bind(w.module, instr, 'own')}(box, {', '.join(rest)})", instr)
+    w.moved.add(instr.args[0])
 
 
 def expression(w: FunctionWriter, instr: ir.Apply) -> str:

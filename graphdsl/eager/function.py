@@ -212,6 +212,10 @@ class FunctionWriter:
 
     def loop(self, instr: ir.While | ir.For) -> Steps[None]:
         """`while` or `for`: carried values are locals that the body assigns anew."""
+        conditions = instr.cond.params if isinstance(instr, ir.While) else instr.outs
+        carried = instr.body.params if isinstance(instr, ir.While) else instr.body.params[1:]
+        for group in zip(instr.outs, conditions, carried, strict=True):
+            self.recorder.carry(group)
         self.move(instr.outs, instr.inits, self.plan.shared[instr], instr)
         params = instr.body.params
         if isinstance(instr, ir.For):
@@ -248,8 +252,8 @@ class FunctionWriter:
         """Assign values to what takes them, all at once; drop the locals they came from where they end here."""
         to, source, ended = [], [], []
         for i, (out, value) in enumerate(zip(outs, values, strict=True)):
-            if value not in self.plan.names and value not in self.literals:
-                continue  # nobody needs it
+            if out in self.plan.idle:
+                continue
             pairs = [(self.target(out), self.value(value))]
             if self.recorder.tracks(out):
                 pairs.append((self.node_target(out), self.passed(value, i in shared)))

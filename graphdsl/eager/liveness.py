@@ -26,6 +26,7 @@ class Plan:
     dies_on_entry: dict[Block, list[Value]] = field(default_factory=dict)
     dies_within: dict[Instr, set[Value]] = field(default_factory=dict)  # outer values whose last use is inside
     unused: set[Instr] = field(default_factory=set)
+    idle: set[Value] = field(default_factory=set)  # outs of branches that nobody reads
     # positions of yields (of a block) and inits (of an instruction) that are not the last use of what they pass on
     shared: dict[Block | Instr, set[int]] = field(default_factory=dict)
     count: int = 0
@@ -163,7 +164,7 @@ class _Walk:
         needed = {i for i, v in enumerate(instr.outs) if v in self.live}
         if not needed and not instr.then.body and not instr.orelse.body:
             self.plan.unused.add(instr)
-        self.define(instr.outs)
+        self.plan.idle.update(self.define(instr.outs))
         wanted = [self.plan.names[v] for v in instr.outs]
         mark = len(self.came_alive)
         grown: list[set[Value]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphdsl.core import ir
@@ -18,6 +19,28 @@ if TYPE_CHECKING:
     from graphdsl.eager.function import FunctionWriter
 
 
+RESULT = "<result>"  # stands in a node's text for what the op makes
+
+
+@dataclass(frozen=True)
+class Record:
+    """The text that makes a node."""
+
+    rule: OpRule | None
+    template: str
+
+    def saves(self, k: int) -> bool:
+        """Whether the node holds the value of operand `k` (or of the result, counted after them)."""
+        return self.rule is not None and self.rule.saved.get(k) is not None
+
+    def text(self, result: str) -> str:
+        """The text, where the op's result is the local `result`."""
+        return self.template.replace(RESULT, result)
+
+
+NOTHING = Record(None, "None")
+
+
 class Recorder:
     """Decides what is recorded. `everything`: all floats are (inside a rule that is recorded). `higher`: derivatives
     are differentiated somewhere, so that every join keeps a sum of its own."""
@@ -27,10 +50,18 @@ class Recorder:
         self.setting = setting
         self.higher = higher
         self.everything = everything
+        self._carried: set[Value] = set()
 
     def tracks(self, value: Value) -> bool:
         """Whether a value has a node (or None) beside it."""
-        return value.tracked or value.leaf or (self.everything and value.type.dtype.is_float)
+        return (
+            value.tracked or value.leaf or value in self._carried or (self.everything and value.type.dtype.is_float)
+        )
+
+    def carry(self, group: tuple[Value, ...]) -> None:
+        """Values that take turns in one local of a loop: if one has a node, all have."""
+        if any(map(self.tracks, group)):
+            self._carried.update(group)
 
     def splits(self, shared: bool) -> bool:
         """Whether a join needs a node of its own.
@@ -68,24 +99,26 @@ class Recorder:
         assert rule is not None
         return f"{node} and {self._node(_looked_through(rule), [node])}"
 
-    def applied(self, w: FunctionWriter, instr: ir.Apply, out: Value) -> str:
+    def applied(self, w: FunctionWriter, instr: ir.Apply, out: Value) -> Record:
         """What an op made."""
         if not self.tracks(out):
-            return "None"
+            return NOTHING
         tracked = [i for i, a in enumerate(instr.args) if w.node(a) != "None"]
         types = [a.type for a in instr.args]
         rule = op_rule(instr.op, instr.attrs, types, [o.type for o in instr.outs], tracked, self.higher, self.setting)
         if rule is None:
-            return self.bare_leaf() if out.leaf else "None"
+            return Record(None, self.bare_leaf()) if out.leaf else NOTHING
         nodes = [w.node(instr.args[i]) for i in rule.parents]
-        made = self._node(rule, nodes + self._saved(w, rule, (*instr.args, *instr.outs)))
+        saved = []
+        for k, use in rule.saved.items():
+            value = w.value(instr.args[k]) if k < len(instr.args) else RESULT
+            saved.append(value + (".shape" if use is Use.SHAPE else ""))
+        made = self._node(rule, nodes + saved)
         if out.leaf:
-            return made
+            return Record(rule, made)
         distinct = list(dict.fromkeys(nodes))
-        return f"{distinct[0]} and {made}" if len(distinct) == 1 else f"{made} if {' or '.join(distinct)} else None"
-
-    def _saved(self, w: FunctionWriter, rule: OpRule, values: tuple[Value, ...]) -> list[str]:
-        return [w.value(values[k]) + (".shape" if use is Use.SHAPE else "") for k, use in rule.saved.items()]
+        either = f"{distinct[0]} and {made}" if len(distinct) == 1 else f"{made} if {' or '.join(distinct)} else None"
+        return Record(rule, either)
 
     def _node(self, rule: Rule, rest: list[str]) -> str:
         return f"({', '.join(['tick()', self.module.constant(rule, 'r'), *rest])})"
