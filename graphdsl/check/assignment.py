@@ -6,7 +6,7 @@ from graphdsl.check import names
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor
-from graphdsl.check.files import is_load, load
+from graphdsl.check.files import load, load_call
 from graphdsl.check.indexing import assign_place, chain_of, places_of, read_target, store
 from graphdsl.check.loops import unpack
 from graphdsl.check.operators import operate
@@ -34,8 +34,8 @@ def assign(f: Frame, stmt: ast.Assign) -> Steps[None]:
 
 def _single(f: Frame, stmt: ast.Assign, name: ast.Name) -> Steps[None]:
     """`x = …`, perhaps annotated."""
-    if stmt.type is not None and is_load(f, stmt.value):
-        binding: Binding = yield load(f, stmt.value, stmt.type)
+    if stmt.type is not None and (call := load_call(f, stmt.value)) is not None:
+        binding: Binding = yield load(f, call, stmt.type)
     else:
         binding = yield expression(f, stmt.value)
     if binding is NONE:
@@ -68,11 +68,11 @@ def _unpacked(f: Frame, stmt: ast.Assign) -> Steps[None]:
     """`a, b = …`: the right side, then the targets from left to right."""
     given: Binding = yield expression(f, stmt.value)
     if all(isinstance(t, ast.Name) for t in stmt.targets):
-        targets = tuple(t for t in stmt.targets if isinstance(t, ast.Name))
-        unpack(f, targets, given, stmt.value.span)
+        name_targets = tuple(t for t in stmt.targets if isinstance(t, ast.Name))
+        unpack(f, name_targets, given, stmt.value.span)
         if isinstance(given, Tuple):
-            for target, part in zip(targets, given.items, strict=False):
-                note_scalar(f, part, target)
+            for name, part in zip(name_targets, given.items, strict=False):
+                note_scalar(f, part, name)
         return
     parts: tuple[Binding, ...] = (POISON,) * len(stmt.targets)
     if isinstance(given, Tuple) and len(given.items) == len(parts):

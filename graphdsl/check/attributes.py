@@ -35,7 +35,7 @@ def attribute(f: Frame, node: ast.Attribute) -> Steps[Binding]:
         case "shape":
             return f.apply("shape", node.span, (x,))
         case "ndim":
-            return Tensor(f.int(x.type.rank, node.span), x.type.rank)
+            return Tensor(f.whole(x.type.rank, node.span), x.type.rank)
     size = f.apply("size", node.span, (x,))
     if isinstance(size, Tensor) and x.type.rank == 1 and isinstance(x.type.shape[0], Size):
         f.shared.sizes[size.value] = x.type.shape[0]

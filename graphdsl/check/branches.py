@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from graphdsl.check.context import Frame
-from graphdsl.check.joins import BOTTOM, Joiner, JoinProblem, Shape, fit, hold, shape_of
+from graphdsl.check.joins import BOTTOM, Joiner, JoinProblem, Shape, fit, hold, shape_of, types_in
 from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Binding, Slot
 from graphdsl.core.ir import Block, If, Value
@@ -101,13 +101,15 @@ def join_slots(
     first, second = (None if s is LOST else s for s in slots)
     if first is second:
         return first
+    if (base := f.names.get(name)) is not None and all(s is not None and s.binding is base.binding for s in slots):
+        return base  # one side only tested whether it is set
     given = [s for s in (first, second) if s is not None and s is not DEAD]
     if not given:
         return DEAD if DEAD in (first, second) and None not in (first, second) else None
-    shapes = [BOTTOM if s is None or s is DEAD else shape_of(s.binding) for s in (first, second)]
+    a, b = (BOTTOM if s is None or s is DEAD else shape_of(s.binding) for s in (first, second))
     joiner = Joiner(f.shared.setting.default_float, partial(_new_size, name, span))
     try:
-        shape = joiner.join(*shapes)
+        shape = joiner.join(a, b)
     except JoinProblem as problem:
         labels = tuple(Label(s.span, "set here") for s in given if s.span != span)
         shown = "the result" if name == RESULT else f"`{name}`"
@@ -133,7 +135,7 @@ def _joined_binding(
     outs: list[Value],
 ) -> Binding:
     bindings = [None if s is None or s is DEAD else s.binding for s in slots]
-    if bindings[0] is bindings[1] and bindings[0] is not None:
+    if bindings[0] is not None and bindings[0] is bindings[1]:
         return bindings[0]
     if any(b is POISON for b in bindings):
         return POISON
@@ -142,8 +144,6 @@ def _joined_binding(
         outside = f.open(path.block)
         sides.append(fit(f, binding, shape, span))
         f.open(outside)
-    from graphdsl.check.joins import types_in
-
     values: list[Value] = []
     for type, a, b in zip(types_in(shape), *sides, strict=True):
         values.append(a if a is b else _out(paths, Value(type, None if name[0] == "%" else name), a, b, outs))
@@ -168,7 +168,7 @@ def _joined_flag(
             sides.append(slot.is_set)
             why = why or slot.why
         else:
-            sides.append(f.bool(slot is not None, span))
+            sides.append(f.truth(slot is not None, span))
             if slot is None:
                 why = path.why
         f.open(outside)

@@ -67,10 +67,10 @@ def call_any(f: Frame, node: ast.CallExpr) -> Steps[Binding]:
         case _:
             callee = yield expression(f, node.func)
     match callee:
-        case Builtin(op=None, name=name) if name in DTYPES:
-            result: Binding = yield cast(f, node, args, name)
-        case Builtin(op=None, name=name):
-            form: Any = names.FORMS[name]
+        case Builtin(op=None, name=known_name) if known_name in DTYPES:
+            result: Binding = yield cast(f, node, args, known_name)
+        case Builtin(op=None, name=known_name):
+            form: Any = names.FORMS[known_name]
             result = yield form(f, node, args)
         case Builtin(op=op) if op is not None:
             result = yield call_op(f, node, args, op)

@@ -26,8 +26,12 @@ from graphdsl.source.span import Source, Span
 from graphdsl.syntax import ast
 
 if TYPE_CHECKING:
-    from graphdsl.check.functions import Instance
+    from graphdsl.check.instances import Instance
     from graphdsl.check.loop_types import LoopTypes
+
+
+MOST_DIMS = 32
+MOST_SUGGESTIONS = 20  # looking for the nearest name takes time
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,9 @@ class Shared:
     made: dict[Value, Span] = field(default_factory=dict)  # where a name was given to a value
     instances: dict[Any, Instance] = field(default_factory=dict)
     scopes: dict[ast.FnDef, Liveness] = field(default_factory=dict)
+    suggestions: int = 0  # how often a nearest name was looked for
+    derives: bool = False  # whether anything is differentiated
+    derived: set[Value] = field(default_factory=set)  # results of derivatives
     scalars: list[str] = field(default_factory=list)  # float scalars that the top level binds or prints, in order
 
 
@@ -113,18 +120,18 @@ class Frame:
         self.emit.span = span
         return self.emit
 
-    def int(self, value: int, span: Span) -> Value:
+    def whole(self, value: int, span: Span) -> Value:
         """An i64."""
         return self.at(span).const(value, I64)
 
-    def bool(self, value: bool, span: Span) -> Value:
+    def truth(self, value: bool, span: Span) -> Value:
         return self.at(span).const(value, BOOL)
 
     def size(self, value: Value, axis: int, span: Span) -> Value:
         """The length of an axis, an i64; of the same `Size` wherever it is used as a size."""
         dim = value.type.shape[axis]
         if isinstance(dim, int):
-            return self.int(dim, span)
+            return self.whole(dim, span)
         out: Value = self.at(span).dim(value, axis=axis)
         self.shared.sizes[out] = dim
         return out
@@ -137,7 +144,13 @@ class Frame:
             out = self.at(span).apply(OPS[op] if isinstance(op, str) else op, *args, **attrs)
         except TypeProblem as problem:
             return self.type_problem(problem, span, args, spans)
-        return Tuple(tuple(Tensor(v) for v in out)) if isinstance(out, tuple) else Tensor(out)
+        if isinstance(out, tuple):
+            return Tuple(tuple(Tensor(v) for v in out))
+        if out.type.rank > MOST_DIMS:
+            return self.error(
+                "E0324", f"a tensor has at most {MOST_DIMS} dims, and this would have {out.type.rank}", span
+            )
+        return Tensor(out)
 
     def value(self, op: str, span: Span, *args: Value, **attrs: Any) -> Value:
         """Apply an op that always fits."""

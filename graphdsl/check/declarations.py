@@ -7,7 +7,7 @@ from graphdsl.check.assignment import leaf
 from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor
-from graphdsl.check.files import is_load, load
+from graphdsl.check.files import load, load_call
 from graphdsl.check.joins import converted
 from graphdsl.check.printing import note_scalar
 from graphdsl.check.trampoline import Steps
@@ -57,8 +57,8 @@ def _value(f: Frame, stmt: ast.Declare) -> Steps[Binding]:
     """The default as written, or as its annotation says."""
     assert stmt.value is not None
     binding: Binding
-    if stmt.type is not None and is_load(f, stmt.value):
-        binding = yield load(f, stmt.value, stmt.type)
+    if stmt.type is not None and (call := load_call(f, stmt.value)) is not None:
+        binding = yield load(f, call, stmt.type)
     else:
         binding = yield expression(f, stmt.value)
     if stmt.type is not None:

@@ -89,9 +89,11 @@ def _parts(binding: Binding) -> Iterator[Binding]:
 
 def derive(f: Frame, span: Span, y: Value, targets: list[Binding]) -> Binding:
     """One `Derive` for all targets; a name that holds a tuple gives a tuple."""
+    f.shared.derives = True
     values = [v for t in targets for v in leaves(t)]
     outs = {i: Value(derivative_type(f, y, v)) for i, v in enumerate(values)}
     f.block.body.append(Derive(span, "grad", y, tuple(values), None, tuple(outs.values())))
+    f.shared.derived.update(outs.values())
     given = iter(outs.values())
     results = [rebuild(t, lambda _: next(given)) for t in targets]
     return results[0] if len(results) == 1 else Tuple(tuple(results))
@@ -166,11 +168,13 @@ def seed_for(f: Frame, value: Value, like: Value, span: Span, what: str) -> Valu
 
 def directed(f: Frame, span: Span, kind: str, y: Value, x: Value, seed: Value) -> Value:
     """The `Derive` of a `vjp` or a `jvp`."""
+    f.shared.derives = True
     shape = x.type.shape if kind == "vjp" else y.type.shape
     main = x if kind == "vjp" else y
     type = derivative_type(f, y, main) if kind == "vjp" else main.type
     out = Value(Type(type.dtype, shape, type.weak))
     f.block.body.append(Derive(span, "vjp" if kind == "vjp" else "jvp", y, (x,), seed, (out,)))
+    f.shared.derived.add(out)
     return out
 
 

@@ -32,6 +32,7 @@ def tensor(f: Frame, node: ast.Node, what: str = "this") -> Steps[Value | None]:
 
 def as_tensor(f: Frame, binding: Binding, span: Span, what: str = "this") -> Value | None:
     """The value in a binding that must be a tensor."""
+    hint: str | None
     match binding:
         case Tensor(value=value):
             return value

@@ -103,6 +103,8 @@ def tuple_literal(f: Frame, node: ast.TupleLit) -> Steps[Binding]:
             binding = f.error("E0313", f"a tuple cannot hold {kind_name(binding)}", item.span)
         items.append(binding)
     made = Tuple(tuple(items))
+    if has_poison(made):
+        return POISON
     count, levels = measure(made)
     if count > MOST_LEAVES or levels > MOST_LEVELS:
         message = f"a tuple holds at most {MOST_LEAVES} values, nested {MOST_LEVELS} deep"

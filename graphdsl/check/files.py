@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
-
 from graphdsl.check import names
 from graphdsl.check.arguments import match_arguments
 from graphdsl.check.context import DTYPES, Frame
@@ -18,12 +16,13 @@ from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 
 
-def is_load(f: Frame, node: ast.Expr | None) -> TypeGuard[ast.CallExpr]:
-    """Whether this is a call of the built-in `load`."""
+def load_call(f: Frame, node: ast.Expr) -> ast.CallExpr | None:
+    """The node, if it is a call of the built-in `load`."""
     match node:
         case ast.CallExpr(func=ast.Name(id="load")):
-            return "load" not in f.shared.outline.functions and names.variable(f, "load") is None
-    return False
+            own = "load" in f.shared.outline.functions or names.variable(f, "load") is not None
+            return None if own else node
+    return None
 
 
 def load(f: Frame, node: ast.CallExpr, annotation: ast.TypeExpr | None) -> Steps[Binding]:

@@ -134,7 +134,8 @@ def _fit_arguments(f: Frame, callee: Callee, args: list[tuple[Binding, Span]]) -
 def _fit(f: Frame, param: ast.FnParam, binding: Binding, span: Span, dims: dict[str, tuple[int, Span]]) -> Binding:
     if param.type is None or has_poison(binding):
         return binding
-    what, labels = f"`{param.name.id}`", (Label(param.type.span, "declared here"),)
+    what = f"`{param.name.id}`"
+    labels: tuple[Label, ...] = (Label(param.type.span, "declared here"),)
     if not isinstance(binding, Tensor):
         message = f"{what} must be {type_text(param.type)}, and is {kind_name(binding)}"
         return f.error("E0313", message, span, labels=labels)
@@ -144,9 +145,10 @@ def _fit(f: Frame, param: ast.FnParam, binding: Binding, span: Span, dims: dict[
     if value.type.rank != len(param.type.dims):
         message = f"{what} must be {type_text(param.type)}, and is {value.type}"
         return f.error("E0319", message, span, labels=labels)
-    for axis, (wanted, has) in enumerate(zip(param.type.dims, value.type.shape, strict=True)):
-        if isinstance(wanted, ast.Name) and isinstance(has, int):
-            wanted, place = dims.setdefault(wanted.id, (has, span))
+    for axis, (dim, has) in enumerate(zip(param.type.dims, value.type.shape, strict=True)):
+        wanted: object = dim
+        if isinstance(dim, ast.Name) and isinstance(has, int):
+            wanted, place = dims.setdefault(dim.id, (has, span))
             labels = (*labels, Label(place, f"{wanted} here")) if wanted != has else labels
         if isinstance(wanted, int) and isinstance(has, int) and wanted != has:
             message = f"axis {axis} of {what} has size {has}, and should have {wanted}"

@@ -63,7 +63,8 @@ def tuple_part(f: Frame, base: Tuple, node: ast.Index) -> Steps[Binding]:
         return f.error("E0320", message, item.span, "a literal, a const, or arithmetic on these")
     if not -len(base.items) <= k < len(base.items):
         return f.error("E0321", f"index {k} is out of range for a tuple of {len(base.items)}", item.span)
-    return base.items[k]
+    part: Binding = base.items[k]
+    return part
 
 
 def place_of(f: Frame, node: ast.Index) -> Steps[Place | None]:

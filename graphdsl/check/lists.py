@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphdsl.check.context import Frame
+from graphdsl.check.context import MOST_DIMS, Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor
 from graphdsl.check.trampoline import Steps
@@ -12,7 +12,6 @@ from graphdsl.core.ir import Const, Value
 from graphdsl.ops.types import F64, DType, Type, join_dtypes
 from graphdsl.syntax import ast
 
-MOST_DIMS = 32
 MOST_STATIC = 64  # longer lists are not axes or sizes
 
 

@@ -113,7 +113,7 @@ def types_known(carried: Carried, name: str) -> bool:
 def _flag(f: Frame, slot: Slot | None, span: Span) -> Value:
     if slot is not None and slot.is_set is not None:
         return slot.is_set
-    return f.bool(slot is not None, span)
+    return f.truth(slot is not None, span)
 
 
 def finish(f: Frame, carried: Carried, ends: dict[str, Slot | None]) -> tuple[Value, ...]:
@@ -180,14 +180,14 @@ def _unless_stopped(f: Frame, node: ast.WhileStmt, hidden: list[str]) -> Steps[V
     go = Block()
     outside = f.open(go if stop is not None else f.block)
     value: Value | None = yield condition(f, node.cond)
-    value = f.bool(False, node.cond.span) if value is None else value
+    value = f.truth(False, node.cond.span) if value is None else value
     f.open(outside)
     if stop is None:
         return value
     go.yields.append(value)
     gone = Block()
     f.open(gone)
-    gone.yields.append(f.bool(False, node.cond.span))
+    gone.yields.append(f.truth(False, node.cond.span))
     f.open(outside)
     out = Value(Type(BOOL))
     f.block.body.append(If(node.cond.span, stop, gone, go, (out,)))
@@ -249,7 +249,7 @@ def for_(f: Frame, node: ast.ForStmt) -> Steps[Flow]:
 def _indexed(f: Frame, node: ast.ForStmt, source: Source, hidden: list[str]) -> Steps[Flow]:
     """A `for` that may be left early: a `while` that counts."""
     span, index = node.over.span, f"%trip{len(f.loops)}"
-    f.names.set(index, Slot(Tensor(f.int(0, span)), span))
+    f.names.set(index, Slot(Tensor(f.whole(0, span)), span))
 
     def trip(carried: Carried) -> Steps[Trip]:
         cond = start_region(f, carried)
@@ -261,7 +261,7 @@ def _indexed(f: Frame, node: ast.ForStmt, source: Source, hidden: list[str]) -> 
         f.open(block)
         number = _held(f, index)
         yield _trip(f, node, source, number)
-        f.names.set(index, Slot(Tensor(f.value("add", span, number, f.int(1, span))), span))
+        f.names.set(index, Slot(Tensor(f.value("add", span, number, f.whole(1, span))), span))
         f.open(outside)
         return Trip(cond, block)
 

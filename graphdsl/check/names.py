@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphdsl.check import faults
 from graphdsl.check.branches import DEAD, LOST
-from graphdsl.check.context import DTYPES, Frame
+from graphdsl.check.context import DTYPES, MOST_SUGGESTIONS, Frame
 from graphdsl.check.problems import nearest
 from graphdsl.check.values import (
     MOST_LEAVES,
@@ -60,7 +60,7 @@ def read(f: Frame, node: ast.Name) -> Binding:
 
 def use(f: Frame, slot: Slot, node: ast.Name) -> Binding:
     """What a slot holds; where the name may not be set, that is tested here, once for all that follows."""
-    assert slot is not LOST and slot is not DEAD, f"`{node.id}` is read where it was taken for dead"
+    assert slot not in (LOST, DEAD), f"`{node.id}` is read where it was taken for dead"
     if slot.is_set is None:
         return slot.binding
     unset = Block([], [Fail(node.span, faults.NEVER_SET, (), (node.id, slot.why))])
@@ -91,6 +91,9 @@ def unknown(f: Frame, node: ast.Name) -> Binding:
 
 
 def _suggestion(f: Frame, name: str) -> str | None:
+    f.shared.suggestions += 1
+    if f.shared.suggestions > MOST_SUGGESTIONS:
+        return None
     known = [*f.names.names(), *(f.outer or {}), *f.shared.outline.functions]
     close = nearest(name, known) or nearest(
         name, [*DTYPES, *FORMS, *(n for n, op in OPS.items() if op.params is not None)]

@@ -102,9 +102,9 @@ def unary(f: Frame, node: ast.Unary) -> Steps[Binding]:
     if value is None:
         return POISON
     result = f.apply("neg" if node.op == "-" else "not_", node.span, (value,), (node.operand.span,))
-    if node.op == "-" and isinstance(result, Tensor) and isinstance(operand, Tensor):
-        if isinstance(operand.static, int | float) and not isinstance(operand.static, bool):
-            return Tensor(result.value, _negated(operand.static))
+    match node.op, result, operand:
+        case "-", Tensor(value=negative), Tensor(static=int(k) | float(k)) if not isinstance(k, bool):
+            return Tensor(negative, _negated(k))
     return result
 
 
@@ -128,7 +128,7 @@ def short_circuit(f: Frame, node: ast.Binary) -> Steps[Binding]:
     right.block.yields.append(value)
     settled = Block()
     outside = f.open(settled)
-    settled.yields.append(f.bool(node.op == "or", node.span))
+    settled.yields.append(f.truth(node.op == "or", node.span))
     f.open(outside)
     out = Value(Type(BOOL))
     then, orelse = (right.block, settled) if node.op == "and" else (settled, right.block)

@@ -89,7 +89,7 @@ def _components(calls: dict[ast.FnDef, set[ast.FnDef]]) -> list[list[ast.FnDef]]
     is_open: set[ast.FnDef] = set()
     components: list[list[ast.FnDef]] = []
     for root in calls:
-        work = [(root, iter(calls[root]))] if root not in order else []
+        work = [] if root in order else [(root, iter(calls[root]))]
         while work:
             node, rest = work[-1]
             if node not in order:

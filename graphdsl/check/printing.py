@@ -68,8 +68,12 @@ def _flat(binding: Binding, name: str) -> Iterator[tuple[Binding, str]]:
 
 
 def note_scalar(f: Frame, binding: Binding, node: ast.Expr) -> None:
-    """Remember a printed float scalar: `graphdsl grad` differentiates the last one."""
-    if f.outer is not None or not isinstance(binding, Tensor):
+    """Remember a float scalar that is bound or printed: `graphdsl grad` differentiates the last one.
+
+    Not what is a declared value or a derivative: nobody means the gradient of `w` itself, or of `grad(loss, w)`."""
+    if f.outer is not None or not isinstance(binding, Tensor) or binding.value in f.shared.derived:
+        return
+    if isinstance(node, ast.Name) and f.shared.kinds.get(node.id) is not None:
         return
     if binding.type.rank == 0 and binding.type.dtype.is_float:
         name = node.id if isinstance(node, ast.Name) else f"%print{node.span.start}"

@@ -32,8 +32,9 @@ class Checked:
     of: str | None = None
 
 
-def check(module: ast.Module, request: Request = Request()) -> Checked:
+def check(module: ast.Module, request: Request | None = None) -> Checked:
     """Check a file. Raises `ProgramError` with all independent problems, in source order."""
+    request = request or Request()
     if request.wrt is not None:
         request = _with_derivative(module, request)
     return _check(module, request)[0]
@@ -64,7 +65,7 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
     )
     if request.wrt is not None and not shared.problems.found:
         _derivatives(f, program, request)
-    if not shared.problems.found:
+    if not shared.problems.found and (shared.derives or program.derivatives):
         shared.problems.found += analyse(program)
     problems = in_order(shared.problems.found)
     errors = [p for p in problems if p.severity == "error"]
@@ -100,7 +101,8 @@ def _exports(f: Frame) -> dict[str, tuple[Value, Value | None]]:
     exports: dict[str, tuple[Value, Value | None]] = {}
     for name in f.names.names():
         slot = f.names.get(name)
-        if slot is not None and slot is not LOST and slot is not DEAD and name[0] != "%":
+        kept = name[0] != "%" or name in f.shared.request.wanted
+        if slot is not None and slot is not LOST and slot is not DEAD and kept:
             _export(exports, name, slot)
     return exports
 

@@ -38,7 +38,7 @@ def range_of(f: Frame, node: ast.Range) -> Steps[RangeParts | None]:
         step = yield expression(f, node.step)
     a = int_scalar_of(f, start, node.start, "the start of a range")
     b = int_scalar_of(f, stop, node.stop, "the end of a range")
-    s = f.int(1, node.span)
+    s = f.whole(1, node.span)
     known_step: object = 1
     if step is not None and node.step is not None:
         given = int_scalar_of(f, step, node.step, "the step of a range")
@@ -62,15 +62,15 @@ def _count(f: Frame, span: Span, values: tuple[Value, Value, Value], known: tupl
     """How many steps there are: ⌈(stop - start) / step⌉, or 0, without overflow on the way."""
     match known:
         case int(a), int(b), int(s):
-            return f.int(min(len_of(a, b, s), MOST), span)
+            return f.whole(min(len_of(a, b, s), MOST), span)
         case 0, _, 1:
             return values[1]
         case _, _, 1:
             return _unit_count(f, span, values[0], values[1], known[0])
         case _, _, int(s):
             return _strided_count(f, span, values, s > 0)
-    start, stop, step = values
-    zero = f.int(0, span)
+    step = values[2]
+    zero = f.whole(0, span)
     failing = Block([], [Fail(span, faults.STEP)])
     f.block.body.append(If(span, f.value("eq", span, step, zero), failing, Block(), ()))
     up, down, out = Block(), Block(), Value(Type(I64))
@@ -92,25 +92,25 @@ def _unit_count(f: Frame, span: Span, start: Value, stop: Value, known_start: ob
     count = f.value("sub", span, end, start)
     if isinstance(known_start, int) and known_start >= 0:
         return count
-    too_many = f.value("lt", span, count, f.int(0, span))
-    return f.value("where", span, too_many, f.int(MOST, span), count)
+    too_many = f.value("lt", span, count, f.whole(0, span))
+    return f.value("where", span, too_many, f.whole(MOST, span), count)
 
 
 def _strided_count(f: Frame, span: Span, values: tuple[Value, Value, Value], up: bool) -> Value:
     """By the quotients of both ends, whose difference cannot overflow: with last = q·step + r and
     start = p·step + s, there are q - p + 1 steps, or one less where r lies before s."""
     start, stop, step = values
-    one = f.int(1, span)
+    one = f.whole(1, span)
     last = f.value("sub" if up else "add", span, stop, one)
     q, p = (f.value("floordiv", span, x, step) for x in (last, start))
     r, s = (f.value("mod", span, x, step) for x in (last, start))
     short = f.value("lt" if up else "gt", span, r, s)
-    less = f.value("where", span, short, f.int(0, span), one)
+    less = f.value("where", span, short, f.whole(0, span), one)
     count = f.value("add", span, f.value("sub", span, q, p), less)
-    too_many = f.value("lt", span, count, f.int(0, span))
-    capped = f.value("where", span, too_many, f.int(MOST, span), count)
+    too_many = f.value("lt", span, count, f.whole(0, span))
+    capped = f.value("where", span, too_many, f.whole(MOST, span), count)
     some = f.value("gt" if up else "lt", span, stop, start)
-    return f.value("where", span, some, capped, f.int(0, span))
+    return f.value("where", span, some, capped, f.whole(0, span))
 
 
 def element(f: Frame, span: Span, steps: RangeParts, trip: Value) -> Value:
@@ -132,7 +132,7 @@ def range_tensor(f: Frame, node: ast.Range) -> Steps[Binding]:
         return f.apply("range", span, (steps.start, count, steps.step), size=steps.known)
     size = f.shared.sizes.get(count)
     if size is None and steps.plain:
-        count = f.value("maximum", span, count, f.int(0, span))
+        count = f.value("maximum", span, count, f.whole(0, span))
     if size is None:
         size = Size()
         f.shared.sizes[count] = size

@@ -48,8 +48,9 @@ def _components(f: Frame, binding: Tensor, span: Span, sizes: SizeArgs) -> None:
         return
     static = binding.static if isinstance(binding.static, tuple) else (None,) * length
     for i in range(length):
-        if type(static[i]) is int:
-            sizes.entries.append(static[i])
+        known = static[i]
+        if isinstance(known, int) and not isinstance(known, bool):
+            sizes.entries.append(known)
         else:
             part = as_tensor(f, f.apply("index", span, (binding.value,), spec=(("int", i),)), span)
             if part is not None:

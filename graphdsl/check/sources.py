@@ -57,7 +57,7 @@ def _form(f: Frame, node: ast.Expr) -> str | None:
 
 def _nothing(f: Frame, span: Span) -> Source:
     """After an error: the body is still checked."""
-    return Source(f.int(0, span), None, lambda f, trip: POISON)
+    return Source(f.whole(0, span), None, lambda f, trip: POISON)
 
 
 def _range(f: Frame, span: Span, parts: RangeParts) -> Source:
@@ -94,7 +94,7 @@ def _same_length(f: Frame, a: Source, b: Source, node: ast.CallExpr, span: Span)
     if isinstance(a.length, int) and isinstance(b.length, int):
         f.error("E0322", f"`zip` of different lengths: {a.length} and {b.length}", span)
         return False
-    counts = tuple(f.value("maximum", span, s.count, f.int(0, span)) for s in (a, b))
+    counts = tuple(f.value("maximum", span, s.count, f.whole(0, span)) for s in (a, b))
     failing = Block([], [Fail(span, faults.ZIP_LENGTHS, counts)])
     f.block.body.append(If(span, f.value("ne", span, *counts), failing, Block(), ()))
     return True

@@ -112,9 +112,9 @@ def _guarded(f: Frame, stmt: ast.Stmt, flow: Flow, rest: Rest, at_end: frozenset
         yield _unreached(f, rest, at_end)
         return Flow(False, flow.exits)
     gone = Path(Block(), {EXIT: Slot(NOTHING, stmt.span)}, Flow(False, flow.exits))
-    result = f.names.get(RESULT)
-    if not f.loops and result is not None and result is not LOST and result is not DEAD:
-        gone.changes[RESULT] = Slot(result.binding, result.span)  # what was left, was left by a `return`
+    given = f.names.get(RESULT)
+    if not f.loops and given is not None and given is not LOST and given is not DEAD:
+        gone.changes[RESULT] = Slot(given.binding, given.span)  # what was left, was left by a `return`
     f.names.set(EXIT, None)
     here: Path = yield trial(f, sequence(f, rest, at_end))
     return merge(f, stmt.span, left.is_set, gone, here, at_end)
@@ -137,7 +137,7 @@ def _why(stmt: ast.IfStmt, taken: bool) -> str:
 
 def _placeholder(f: Frame, stmt: ast.IfStmt) -> Value:
     """Stands for a condition that is wrong, which has been reported."""
-    return f.bool(True, stmt.cond.span)
+    return f.truth(True, stmt.cond.span)
 
 
 @handles(ast.Break, ast.Continue)

@@ -167,8 +167,8 @@ def match_dim(f: Frame, value: Value, axis: int, wanted: Bound, span: Span, wher
         f.error("E0319", f"axis {axis} has size {has}, and should have {wanted.dim}", span, labels=labels)
         return False
     found = f.size(value, axis, span)
-    target = f.int(wanted.dim, span) if isinstance(wanted.dim, int) else wanted.value
-    number = f.int(axis, span)
+    target = f.whole(wanted.dim, span) if isinstance(wanted.dim, int) else wanted.value
+    number = f.whole(axis, span)
     failing = Block([], [Fail(span, faults.DIM, (found, target, number))])
     f.block.body.append(If(span, f.value("ne", span, found, target), failing, Block(), ()))
     return True

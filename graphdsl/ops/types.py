@@ -111,6 +111,8 @@ def converts_freely(source: Type, target: DType) -> bool:
 _LOSSLESS = {BOOL: {I32, I64, F32, F64}, I32: {I64, F64}, I64: {F64}, F32: {F64}, F64: set[DType]()}
 
 
+_ORDER = {dtype: i for i, dtype in enumerate(DType)}
+
+
 def _widest(dtypes: Sequence[DType]) -> DType:
-    order = list(DType)
-    return max(dtypes, key=order.index)
+    return max(dtypes, key=_ORDER.__getitem__)
