@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphdsl.core.ir import Apply, Value
@@ -99,7 +101,11 @@ def _no_types(*_: Any) -> Any:
 
 
 def single(frame: Frame, instr: Apply) -> None:
-    """One op by itself as a kernel."""
+    """One op by itself as a kernel; none if nobody reads its elements."""
+    if instr.outs[0] in frame.dying and not instr.fails:
+        sizes = shapes.sizes(frame.code, instr, [Operand(frame, a) for a in instr.args])
+        hollow(frame, instr.outs[0], sizes)
+        return
     params = tuple(dict.fromkeys(instr.args))
     region = Region(params, (instr,), instr.outs)
     launch(frame, region, {p: p for p in params}, inner_sizes(frame, region, {p: p for p in params}), instr.outs)
@@ -111,7 +117,23 @@ def fused(frame: Frame, instr: Fused) -> None:
         tuple(instr.body.params), tuple(b for b in instr.body.body if isinstance(b, Apply)), tuple(instr.body.yields)
     )
     outer = dict(zip(region.params, instr.args, strict=True))
-    launch(frame, region, outer, inner_sizes(frame, region, outer), instr.outs)
+    sizes = inner_sizes(frame, region, outer)
+    kept = []
+    for out, inner in zip(instr.outs, region.outs, strict=True):
+        if out in frame.dying:
+            hollow(frame, out, sizes[inner])
+        else:
+            kept.append((out, inner))
+    if kept:
+        outs, inners = zip(*kept, strict=True)
+        launch(frame, replace(region, outs=inners), outer, sizes, outs)
+
+
+def hollow(frame: Frame, out: Value, sizes: Sequence[Any]) -> None:
+    """What is only measured has sizes and no elements."""
+    del frame.dying[out]
+    nothing = frame.nothing(out.type)
+    frame.values[out] = whole(out.type, [*parts(nothing)[:2], *sizes])
 
 
 def inner_sizes(frame: Frame, region: Region, outer: dict[Value, Value]) -> dict[Value, tuple[Any, ...]]:

@@ -42,7 +42,7 @@ class Shape:
     @staticmethod
     def of(unit: Unit, region: Region, coordinates: bool) -> Shape:
         values = {*region.params, *(o for a in region.body for o in a.outs)}
-        widest = max(v.type.dtype.bytes for v in values if v.type.dtype is not BOOL or len(values) == 1)
+        widest = max((v.type.dtype.bytes for v in values if v.type.dtype is not BOOL), default=1)
         lanes = min(unit.target.lanes(8 * widest), LANES)
         shaped = tuple(o for a in region.body for o in a.outs if o.type.shape and o in region.place_readers())
         return Shape(region, arrange(region, coordinates), lanes, shaped)

@@ -55,7 +55,7 @@ def product(frame: Frame, instr: Apply) -> None:
         frame.values[out] = frame.b.load(memory, typ=memory_type(out.type.dtype))
         return
     result = frame.new(out.type.dtype, sizes)
-    if min(ranks) == 1 and not batch:
+    if ranks[1] == 1:
         _vectors(frame, instr, a, b, result.data, ranks)
     else:
         _batched(frame, instr, a, b, result, batch, ranks)
@@ -87,17 +87,14 @@ def _batch(frame: Frame, instr: Apply, a: Matrix, b: Matrix) -> list[ir.Value]:
 
 
 def _vectors(frame: Frame, instr: Apply, a: Matrix, b: Matrix, out: ir.Value, ranks: tuple[int, int]) -> None:
-    """A product with a vector: one dot product for each row or column."""
+    """A product with a vector on the right: one dot product for each row of (a stack of) matrices."""
     dtype = a.tensor.dtype
     size = int64(dtype.bytes)
-    match ranks:
-        case 1, 1:
-            outer, steps = int64(1), [int64(0), int64(0), a.row_step, b.row_step]
-        case 1, _:
-            outer, steps = b.columns, [b.column_step, int64(0), b.row_step, a.row_step]
-            a, b = b, a
-        case _:
-            outer, steps = a.rows, [a.row_step, int64(0), a.column_step, b.row_step]
+    if ranks[0] == 1:
+        outer, steps = int64(1), [int64(0), int64(0), a.row_step, b.row_step]
+    else:
+        outer = frame.b.mul(frame.product(a.batch), a.rows)
+        steps = [a.row_step, int64(0), a.column_step, b.row_step]
     length = b.rows
     if instr.attrs["guard"] is not None:
         length = _guarded(frame, instr, length)
