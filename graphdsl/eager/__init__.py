@@ -1,4 +1,4 @@
-"""Eager mode: a checked program is turned into Python code that computes as it goes and records what is differentiated."""
+"""Eager mode: a checked program as Python code that computes as it goes and records what is differentiated."""
 
 from __future__ import annotations
 

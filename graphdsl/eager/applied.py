@@ -153,7 +153,7 @@ def converted(w: FunctionWriter, arg: Value, out: Value) -> str:
     """A value in another dtype, or the same one."""
     if arg.type.dtype is out.type.dtype:
         return w.value(arg)
-    attrs = {"dtype": out.type.dtype, "checked": False}
+    attrs = {"dtype": out.type.dtype, "checked": False, "weak": False}
     return expression(w, ir.Apply(_NOWHERE, OPS["cast"], (arg,), attrs, (out,)))
 
 

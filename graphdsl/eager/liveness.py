@@ -109,7 +109,9 @@ class _Walk:
         if value not in self.plan.names and self.holder.get(name) is None:
             self.plan.names[value] = name
 
-    def _yields(self, block: Block, wanted: list[int] | None, inner: set[Value], needed: set[int] | None = None) -> None:
+    def _yields(
+        self, block: Block, wanted: list[int] | None, inner: set[Value], needed: set[int] | None = None
+    ) -> None:
         """Use what a block hands on (only `needed` positions), the last first; `inner` may take the `wanted` names."""
         shared = set()
         for i in range(len(block.yields) - 1, -1, -1):

@@ -54,9 +54,7 @@ class Recorder:
 
     def tracks(self, value: Value) -> bool:
         """Whether a value has a node (or None) beside it."""
-        return (
-            value.tracked or value.leaf or value in self._carried or (self.everything and value.type.dtype.is_float)
-        )
+        return value.tracked or value.leaf or value in self._carried or (self.everything and value.type.dtype.is_float)
 
     def carry(self, group: tuple[Value, ...]) -> None:
         """Values that take turns in one local of a loop: if one has a node, all have."""

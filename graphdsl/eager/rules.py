@@ -38,7 +38,8 @@ class OpRule(Rule):
         for more in (False, True):
             functions: list[Contribution | None] = []
             functions.extend(
-                None if pair is None else self._stub(functions, i, pair[more], record) for i, pair in enumerate(self.pairs)
+                None if pair is None else self._stub(functions, i, pair[more], record)
+                for i, pair in enumerate(self.pairs)
             )
             setattr(rule, "more" if more else "first", functions)
 
@@ -103,7 +104,13 @@ def leaf_rule(param: str | None = None) -> Rule:
 
 
 def op_rule(
-    op: Op, attrs: Attrs, args: Sequence[Type], outs: Sequence[Type], tracked: Sequence[int], higher: bool, setting: Setting
+    op: Op,
+    attrs: Attrs,
+    args: Sequence[Type],
+    outs: Sequence[Type],
+    tracked: Sequence[int],
+    higher: bool,
+    setting: Setting,
 ) -> OpRule | None:
     """The rule of one use of an op, of whose operands those numbered in `tracked` have nodes; None: nothing to record.
 

@@ -91,7 +91,12 @@ def failure(instr: ir.Fail, numbers: Sequence[int], words: Sequence[Any]) -> Fau
 
 
 def derive(
-    rt: Runtime, y: Node | None, seed: Any, nodes: Sequence[Node | str | None], values: Sequence[Any], types: Sequence[Type]
+    rt: Runtime,
+    y: Node | None,
+    seed: Any,
+    nodes: Sequence[Node | str | None],
+    values: Sequence[Any],
+    types: Sequence[Type],
 ) -> list[Any]:
     """The derivatives of `y` with respect to the values whose nodes are given."""
     places = _places(rt, y, nodes)

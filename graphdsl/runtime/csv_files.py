@@ -20,7 +20,7 @@ def read_columns(path: str, name: str, entry: Any) -> np.ndarray[Any, Any]:
     """One column, or (for a list of names) a matrix of several; `name` is what messages call the file."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            return _read(csv.reader(file, strict=True), name, entry)
+            return _read(csv.reader(file, strict=True, skipinitialspace=True), name, entry)
     except UnicodeDecodeError:
         raise Fault(file_faults.DAMAGED, name, ".csv", "it is not UTF-8") from None
     except csv.Error as error:

@@ -19,7 +19,9 @@ from graphdsl.source.diagnostic import Fault, FaultKind, ProgramError
 
 NOT_FED = FaultKind("E0620", "`{0}` must be fed", "run it with `--feed {0}=…`, or give the input a default")
 UNREADABLE = FaultKind(
-    "E0621", "cannot read the value fed to `{0}`: {1}", "a number, `[1, 2]`, `@file.npy`, `@file.npz:entry`, `@file.csv:column`"
+    "E0621",
+    "cannot read the value fed to `{0}`: {1}",
+    "a number, `[1, 2]`, `@file.npy`, `@file.npz:entry`, `@file.csv:column`",
 )
 OTHER_DTYPE = FaultKind("E0622", "`{0}` is {1}, and what was fed is {2}", "{3}")
 OTHER_RANK = FaultKind("E0623", "`{0}` is {1}, and what was fed has the shape {2}")

@@ -196,4 +196,3 @@ def _write_entries(file: IO[bytes], items: Sequence[tuple[str, DType, Any]]) -> 
             # a fixed date: the same values make the same file
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 npy.write(member, value, dtype)
-

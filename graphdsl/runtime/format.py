@@ -40,7 +40,7 @@ def number(value: Scalar, dtype: DType) -> str:
         return "true" if value else "false"
     if dtype is F64:
         return repr(float(value))
-    return str(np.float32(value)) if dtype is F32 else str(int(value))
+    return repr(_decimal(value)) if dtype is F32 else str(int(value))
 
 
 def brackets(array: np.ndarray[Any, Any], dtype: DType) -> str:
@@ -82,12 +82,17 @@ def formatted(value: Scalar, dtype: DType, spec: str) -> str:
     if dtype is F32:
         # without a type and a precision Python writes the shortest text, which is that of the decimal
         exact = kind.isalpha() or kind == "%" or "." in spec
-        return format(float(value) if exact else float(str(np.float32(value))), spec)
+        return format(float(value) if exact else _decimal(value), spec)
     return format(float(value) if dtype is F64 else int(value), spec)
 
 
+def _decimal(value: Any) -> float:
+    """The f64 nearest to the shortest decimal of an f32: its text in f64 is that decimal."""
+    return float(str(np.float32(value)))
+
+
 def _decimals(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The f64 nearest to the shortest decimal of each f32: its text in f64 is that decimal."""
+    """The same for each element."""
     return array.astype(np.str_).astype(np.float64)
 
 
