@@ -18,6 +18,7 @@ from graphdsl.check.values import Slot, Tensor, Tuple, has_poison
 from graphdsl.core.ir import Derive, Func, ParamTarget, Program, Value
 from graphdsl.ops.op import Setting
 from graphdsl.ops.types import F64, DType
+from graphdsl.runtime.garbage import fewer_collections
 from graphdsl.source.diagnostic import Diagnostic, ProgramError
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
@@ -35,9 +36,10 @@ class Checked:
 def check(module: ast.Module, request: Request | None = None) -> Checked:
     """Check a file. Raises `ProgramError` with all independent problems, in source order."""
     request = request or Request()
-    if request.wrt is not None:
-        request = _with_derivative(module, request)
-    return _check(module, request)[0]
+    with fewer_collections():
+        if request.wrt is not None:
+            request = _with_derivative(module, request)
+        return _check(module, request)[0]
 
 
 def _with_derivative(module: ast.Module, request: Request) -> Request:

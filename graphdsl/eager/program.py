@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -22,6 +20,7 @@ from graphdsl.eager.support import SUPPORT
 from graphdsl.ops.op import Setting
 from graphdsl.runtime.faults import NO_MEMORY, call_label, fault_diagnostic
 from graphdsl.runtime.feeds import fit_all
+from graphdsl.runtime.garbage import fewer_collections
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
 
@@ -97,17 +96,6 @@ class Compiled:
             step = step.tb_next
         trail = [call_label(instr) for instr in reached[:-1] if isinstance(instr, ir.Call)]
         return fault_diagnostic(fault, reached[-1], trail)
-
-
-@contextmanager
-def fewer_collections() -> Iterator[None]:
-    """What a run makes is freed by reference counts; looking for circles after each 700 objects would take half its time."""
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], 50_000), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _functions(main: Func) -> Iterator[Func]:
