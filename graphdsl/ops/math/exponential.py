@@ -1,0 +1,57 @@
+"""exp, exp2, expm1.
+
+All reduce to `2**n * exp(r)` with |r| ≤ ln(2)/2, n an integer, and scale by two factors of about half of
+`n`, so that the last multiplication alone rounds where the result is subnormal, and overflows where it must.
+"""
+
+from __future__ import annotations
+
+from graphdsl.ops.math.parts import clamp, number, poly
+from graphdsl.ops.scalar import Code, S
+from graphdsl.ops.types import F32
+
+LOG2_E = "0x1.71547652b82fep0"
+# ln(2) in two parts; products of an integer with the first are exact inside an fma
+LN2_F32 = ("0x1.62e43p-1", "-0x1.05c61p-29")
+LN2_F64 = ("0x1.62e42fefa39efp-1", "0x1.abc9e3b39803fp-56")
+
+# (exp(r) - 1 - r) / r**2 on |r| ≤ ln(2)/2, fpminimax; exp is off by less than 2**-27.7 and 2**-57.9
+_TAIL_F32 = "0x1.fffffap-2 0x1.55548ep-3 0x1.55595ap-5 0x1.123bf4p-7 0x1.6a39aap-10"
+_TAIL_F64 = (
+    "0x1.000000000000cp-1 0x1.5555555555561p-3 0x1.555555554fde6p-5 0x1.111111110d638p-7 0x1.6c16c18611fdcp-10 "
+    "0x1.a01a01bae4f55p-13 0x1.a0199595eff7bp-16 0x1.71dddfc25e277p-19 0x1.28b11da6ea7bap-22 0x1.af859affa1e24p-26"
+)
+
+
+def exp(code: Code, x: S) -> S:
+    """e to the `x`."""
+    # beyond these bounds the result is 0 or inf, and so it is at them
+    x = clamp(code, x, -104.0, 89.0) if x.dtype is F32 else clamp(code, x, -746.0, 710.0)
+    r, k = reduce(code, x)
+    one = code.const(x.dtype, 1.0)
+    return scale(code, code.fma(code.fma(tail(code, r), r, one), r, one), k)
+
+
+def reduce(code: Code, x: S) -> tuple[S, S]:
+    """`r` and `k` with x = n * ln(2) + r; `scale` takes `k`. |x| is at most a few thousand.
+
+    Adding 1.5 * 2**p, p the bits after the point, rounds to an integer and leaves it in the low bits. Twice the
+    exponent's bias is added with it, so that both halves of the low bits are exponents as they stand.
+    """
+    shift, (high, low) = (1.5 * 2.0**23 + 2 * 127, LN2_F32) if x.dtype is F32 else (1.5 * 2.0**52 + 2 * 1023, LN2_F64)
+    shifted = code.fma(x, number(code, x, LOG2_E), code.const(x.dtype, shift))
+    n = shifted - shift
+    r = code.fma(-n, number(code, x, high), x)
+    return code.fma(-n, number(code, x, low), r), code.bits(shifted)
+
+
+def scale(code: Code, x: S, k: S) -> S:
+    """`x * 2**n` rounded once, `k` from `reduce`."""
+    mantissa = 23 if x.dtype is F32 else 52
+    half = code.op2("lshr", k, code.const(k.dtype, 1))
+    return x * code.from_bits(half << mantissa) * code.from_bits((k - half) << mantissa)
+
+
+def tail(code: Code, r: S) -> S:
+    """(exp(r) - 1 - r) / r**2, where |r| ≤ ln(2)/2."""
+    return poly(code, r, _TAIL_F32 if r.dtype is F32 else _TAIL_F64)

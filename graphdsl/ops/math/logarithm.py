@@ -1,0 +1,76 @@
+"""log, log2, log10, log1p.
+
+The argument is `2**k * (1 + f)` with 1 + f between sqrt(1/2) and sqrt(2).
+"""
+
+from __future__ import annotations
+
+from graphdsl.ops.math.parts import number, poly
+from graphdsl.ops.scalar import Code, S
+from graphdsl.ops.types import F32
+
+# ln(2) in two parts, the first so short that its product with an exponent is exact
+_LN2_F32 = ("0x1.62e4p-1", "0x1.7f7d1cp-20")
+_LN2_F64 = ("0x1.62e42fefa38p-1", "0x1.ef35793c7673p-45")
+
+# (log(1 + f) - f + f**2 / 2) / f**3 on sqrt(1/2) ≤ 1 + f ≤ sqrt(2), fpminimax, off by less than 2**-25.4
+_TAIL_F32 = (
+    "0x1.555554p-2 -0x1.ffffe6p-3 0x1.999d2ap-3 -0x1.556288p-3 0x1.23de4p-3 -0x1.fbbf2ep-4 0x1.dc75eap-4 "
+    "-0x1.ddb2dp-4 0x1.2cb406p-4"
+)
+# (log((1 + s) / (1 - s)) - 2 * s) / s**3 in s**2 for |s| ≤ 0.1716, fpminimax, off by less than 2**-54.5
+_TAIL_F64 = (
+    "0x1.5555555555555p-1 0x1.9999999999d58p-2 0x1.249249242f0ap-2 0x1.c71c725c1a9bcp-3 0x1.745cdb8fd66b8p-3 "
+    "0x1.3b2153e9157ccp-3 0x1.0f4a997d5d9e7p-3 0x1.101eab974d847p-3"
+)
+
+
+def log(code: Code, x: S) -> S:
+    """The natural logarithm: -inf at 0, nan below."""
+    k, m = split(code, x)
+    f = m - 1.0
+    return at_edges(code, x, _log_f32(code, k, f) if x.dtype is F32 else _log_f64(code, k, f))
+
+
+def _log_f32(code: Code, k: S, f: S) -> S:
+    square = f * f
+    tail = poly(code, f, _TAIL_F32)
+    high, low = (number(code, f, c) for c in _LN2_F32)
+    rest = code.fma(square, code.fma(tail, f, code.const(F32, -0.5)), k * low)
+    return code.fma(k, high, f + rest)
+
+
+def _log_f64(code: Code, k: S, f: S) -> S:
+    # as fdlibm's e_log.c puts it: 2 s = f - s f = f - (f²/2 - s f²/2) keeps f, which is exact, apart
+    s = f / (f + 2.0)
+    z = s * s
+    half_square = 0.5 * f * f
+    high, low = (number(code, f, c) for c in _LN2_F64)
+    correction = code.fma(s, code.fma(z, poly(code, z, _TAIL_F64), half_square), k * low)
+    return code.fma(k, high, f - (half_square - correction))
+
+
+def split(code: Code, x: S) -> tuple[S, S]:
+    """`k`, a float, and `m` between sqrt(1/2) and sqrt(2) with x = 2**k * m, for finite x > 0."""
+    if x.dtype is F32:
+        mantissa, bias, smallest, lift, half_root = 23, 127, 2.0**-126, 24.0, 0x3F3504F3
+    else:
+        mantissa, bias, smallest, lift, half_root = 52, 1023, 2.0**-1022, 54.0, 0x3FE6A09E667F3BCD
+    subnormal = x < smallest
+    x = code.select(subnormal, x * 2.0**lift, x)
+    one = bias << mantissa
+    moved = code.bits(x) + (one - half_root)
+    m = code.from_bits((moved & ((1 << mantissa) - 1)) + half_root)
+    exponent = code.op2("lshr", moved, code.const(moved.dtype, mantissa))
+    # the exponent, at most 11 bits, becomes the low bits of 1.5 * 2**mantissa, so that no conversion is needed
+    shift = 2.0**mantissa
+    k = code.from_bits(exponent | ((bias + mantissa) << mantissa))
+    offset = code.select(subnormal, code.const(x.dtype, shift + bias + lift), code.const(x.dtype, shift + bias))
+    return k - offset, m
+
+
+def at_edges(code: Code, x: S, y: S) -> S:
+    """`y`, a logarithm of finite x > 0, with what is right elsewhere: -inf at ±0, nan below, inf, nan."""
+    y = code.select(x < float("inf"), y, x)
+    edge = code.select(x.eq(0.0), code.const(x.dtype, float("-inf")), code.const(x.dtype, float("nan")))
+    return code.select(x > 0.0, y, edge)

@@ -1,0 +1,40 @@
+"""What the bodies of math functions share: polynomials, constants, steps for both float widths.
+
+Coefficients and constants are exact hexadecimal floats in text, so that importing a module of this folder
+costs nothing and the printed value is the value used. Where a comment says "fpminimax", coefficients are
+those of Sollya's fpminimax (Brisebarre & Chevillard, "Efficient polynomial L∞-approximations", ARITH 2007),
+which searches among polynomials with floating-point coefficients; `tests/accuracy/minimax.py` makes them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from graphdsl.ops.scalar import Code, S
+from graphdsl.ops.types import F32, F64
+
+
+def poly(code: Code, x: S, coefficients: str) -> S:
+    """The polynomial in `x` with these coefficients, the constant one first, by Horner's rule in `fma`."""
+    *lower, highest = map(float.fromhex, coefficients.split())
+    total = code.const(x.dtype, highest)
+    for c in reversed(lower):
+        total = code.fma(total, x, code.const(x.dtype, c))
+    return total
+
+
+def number(code: Code, like: S, text: str) -> S:
+    """The constant written in hexadecimal, in the dtype of `like`."""
+    return code.const(like.dtype, float.fromhex(text))
+
+
+def through_f64(code: Code, function: Callable[..., S], *xs: S) -> S:
+    """An f32 function by way of f64: right to 0.5 ulp and a little, as long as the f64 one is any good."""
+    return code.convert(function(code, *(code.convert(x, F64) for x in xs)), F32)
+
+
+def clamp(code: Code, x: S, low: float, high: float) -> S:
+    """`x` kept within bounds; a NaN stays."""
+    lower, upper = code.const(x.dtype, low), code.const(x.dtype, high)
+    x = code.select(x < lower, lower, x)
+    return code.select(x > upper, upper, x)
