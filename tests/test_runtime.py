@@ -191,6 +191,7 @@ def test_hostile_npz_files(tmp_path: Path) -> None:
     np.savez(buffer, w=np.arange(1000.0))
     whole = buffer.getvalue()
     rng = np.random.default_rng(0)
+    codes: set[str] = set()
     for _ in range(200):
         broken = bytearray(whole)
         for place in rng.integers(0, len(whole), 4):
@@ -199,7 +200,8 @@ def test_hostile_npz_files(tmp_path: Path) -> None:
         try:
             files.read(str(tmp_path), "a.npz", "w", LIMITS)
         except Fault as fault:
-            assert fault.kind.code.startswith("E06")
+            codes.add(fault.kind.code)
+    assert codes <= {"E0601", "E0602", "E0603", "E0604", "E0605", "E0720"}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("w.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", b"\0" * 8))
     assert "compression" in message(files.read, str(tmp_path), "a.npz", "w", LIMITS)

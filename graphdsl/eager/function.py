@@ -250,7 +250,9 @@ class FunctionWriter:
 
     def move(self, outs: Sequence[Value], values: Sequence[Value], shared: set[int], instr: Instr) -> None:
         """Assign values to what takes them, all at once; drop the locals they came from where they end here."""
-        to, source, ended = [], [], []
+        to: list[str] = []
+        source: list[str] = []
+        ended: list[Value] = []
         for i, (out, value) in enumerate(zip(outs, values, strict=True)):
             if out in self.plan.idle:
                 continue

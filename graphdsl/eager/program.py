@@ -71,8 +71,8 @@ class Compiled:
             except Fault as fault:
                 raise ProgramError(self._diagnostic(fault, space)) from None
             except MemoryError as error:
-                fault = Fault(NO_MEMORY).with_traceback(error.__traceback__)
-                raise ProgramError(self._diagnostic(fault, space)) from None
+                full = Fault(NO_MEMORY).with_traceback(error.__traceback__)
+                raise ProgramError(self._diagnostic(full, space)) from None
             finally:
                 runtime.sink.flush()
         return self._results(results)

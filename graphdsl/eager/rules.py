@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphdsl.core import ir
 from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Block, Value
 from graphdsl.core.rules import NOWHERE, Template, Use, vjp_template
@@ -125,10 +124,10 @@ def op_rule(
             for k, use in enumerate(template.uses[-len(args) - len(outs) :]):
                 if use is Use.VALUE or (use is Use.SHAPE and k not in saved):
                     saved[k] = use
-    for i, pair in templates.items():
-        if pair is not None or (higher and saved.get(i) is Use.VALUE):
+    for i in tracked:
+        if templates[i] is not None or (higher and saved.get(i) is Use.VALUE):
             parents.append(i)
-            pairs.append(pair)
+            pairs.append(templates[i])
     if not any(pairs):
         return None
     types = (*args, *outs)

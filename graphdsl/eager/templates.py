@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphdsl.core import ir
-from graphdsl.core.ir import Block, Value
+from graphdsl.core.ir import Value
 from graphdsl.core.rules import NOWHERE, Template, Use
 from graphdsl.core.steps import run
 from graphdsl.eager.applied import scalar
@@ -14,7 +14,7 @@ from graphdsl.eager.liveness import analyse
 from graphdsl.eager.module import Module
 from graphdsl.eager.records import Recorder
 from graphdsl.eager.rules import OpRule
-from graphdsl.eager.support import SUPPORT, Shape
+from graphdsl.eager.support import SUPPORT
 from graphdsl.eager.tape import Contribution
 from graphdsl.ops.op import Setting
 

@@ -68,7 +68,8 @@ def spec_problem(spec: str, dtype: DType) -> str | None:
     if any(part and (len(part) > 4 or int(part) > _WIDEST) for part in match.groups()[:2]):
         return f"a width or precision in a format spec is at most {_WIDEST}"
     try:
-        formatted({BOOL: True, F32: np.float32(1), F64: 1.0}.get(dtype, 1), dtype, spec)
+        samples: dict[DType, Scalar] = {BOOL: True, F32: np.float32(1), F64: 1.0}
+        formatted(samples.get(dtype, 1), dtype, spec)
     except ValueError:
         return f"the format spec `{spec}` does not fit a value of type {dtype.value}"
     return None

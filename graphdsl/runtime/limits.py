@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from math import prod
@@ -24,10 +25,8 @@ def available_memory() -> int:
     """The bytes that this process may reasonably take."""
     found = [_UNKNOWN]
     if hasattr(os, "sysconf"):
-        try:
+        with suppress(OSError, ValueError):
             found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-        except (OSError, ValueError):
-            pass
     for path in _CGROUP:
         try:
             found.append(int(Path(path).read_text("ascii")))

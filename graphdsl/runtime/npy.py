@@ -83,7 +83,7 @@ def read_data(file: IO[bytes], header: Header, name: str, limits: Limits) -> np.
     """The array behind the header, in our dtype and row-major."""
     limits.check(f"`{name}`", header.shape, max(header.stored.itemsize, header.dtype.bytes))
     array = np.empty(prod(header.shape), header.stored)
-    left = memoryview(array).cast("B") if array.size else memoryview(b"")
+    left = array.data.cast("B") if array.size else memoryview(b"")
     while left:
         count = file.readinto(left[: 2**24])  # type: ignore[attr-defined]
         if not count:
