@@ -59,7 +59,7 @@ class Loaded:
         params: Mapping[str, Any] | None = None,
         seed: int = 0,
     ) -> dict[str, Any]:
-        """Gradients at the end of a run, by name; without `of` that of the last float scalar, without `wrt` for all params."""
+        """Gradients at the end of a run: of the last float scalar and for all params, where not said otherwise."""
         given = self.program.given(feeds or {}, params or {}, seed)
         checked = self.program.check(given.values, (), of, tuple(wrt or ()))
         result = self.program.prepare(mode, given, checked).run(Recorded())

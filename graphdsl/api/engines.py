@@ -62,10 +62,27 @@ class Eager:
 class Graph:
     """Builds the graph first, and runs what it is compiled to."""
 
-    made: Made
-
     def __init__(self, program: Program, wanted: tuple[str, ...], use_cache: bool) -> None:
-        raise NotImplementedError("graph mode")
+        from graphdsl.graph.build import build
+        from graphdsl.native.program.compiled import compile_graph
+
+        begin = time.perf_counter()
+        self.graph = build(program, (*wanted, *program.derivatives))
+        self.derivatives = program.derivatives
+        built = time.perf_counter() - begin
+        self.compiled = compile_graph(self.graph.main, cache=use_cache)
+        self.made = Made(built + self.compiled.build_seconds, self.compiled.compile_seconds, self.compiled.cache_hit)
 
     def run(self, runtime: Runtime) -> Values:
-        raise NotImplementedError("graph mode")
+        from graphdsl.runtime.feeds import fit_all
+
+        runtime.fed.update(fit_all(self.compiled.sites.feeds, runtime.feeds, runtime.limits))
+        try:
+            results = dict(zip(self.graph.outputs, self.compiled.run(runtime), strict=True))
+        finally:
+            runtime.sink.flush()
+        found = {n: v for n, v in results.items() if not n.endswith("?") and results.get(f"{n}?", True)}
+        return Values(
+            {n: v for n, v in found.items() if n not in self.derivatives},
+            {n: found[n] for n in self.derivatives},
+        )

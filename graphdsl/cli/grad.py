@@ -1,0 +1,73 @@
+"""`graphdsl grad`: run a program, then print derivatives of one value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from graphdsl.api.program import Program, Result
+from graphdsl.cli.options import Inputs, input_options, mode_option, names, output_options, program_options
+from graphdsl.cli.output import Output
+from graphdsl.source.span import Source
+
+if TYPE_CHECKING:
+    from graphdsl.check.program import Checked
+    from graphdsl.runtime.events import Shown
+
+
+@click.command("grad", short_help="run it, then print derivatives of one value")
+@program_options
+@click.option("--wrt", metavar="NAMES", help="With respect to these: w,b. Without it: every param.")
+@click.option("--of", metavar="NAME", help="What is differentiated. Without it: the last float scalar.")
+@mode_option
+@input_options
+@output_options
+def command(source: Source, wrt: str | None, of: str | None, mode: str, inputs: Inputs, output: Output) -> None:
+    """Run a program, then print derivatives of one value at its end.
+
+    \b
+    Example:  graphdsl grad -e 'param w = 2.0; y = w ** 3' --wrt w
+    """
+    from graphdsl.runtime.events import Recorded
+
+    program = Program(source)
+    given = inputs.given(program)
+    checked = program.check(given.values, (), of, names("--wrt", wrt) if wrt is not None else ())
+    prepared = program.prepare(mode, given, checked)
+    output.diagnostics(prepared.warnings)
+    result = prepared.run(Recorded())
+    show(output, differentiated(checked, result, source), result)
+
+
+def differentiated(checked: Checked, result: Result, source: Source) -> Shown:
+    """The value that was differentiated, under its name or its text in the program."""
+    from graphdsl.check.printing import source_text
+    from graphdsl.syntax import ast
+    from graphdsl.syntax.parser import parse
+    from graphdsl.syntax.walk import walk
+
+    name = checked.of or ""
+    value = result.values[name]
+    if not name.startswith("%print"):
+        return value
+    start = int(name.removeprefix("%print"))
+    prints = (node for node in walk(parse(source).body) if isinstance(node, ast.PrintStmt))
+    item = next(item for node in prints for item in node.items if item.span.start == start)
+    return value._replace(name=source_text(item.span))
+
+
+def show(output: Output, of: Shown, result: Result) -> None:
+    """The value and its gradients, as text or as events."""
+    from graphdsl.render import json
+    from graphdsl.runtime.format import json_value, text
+
+    if not output.as_json:
+        output.line(f"{of.name} = {text(of.value, of.dtype)}")
+    for name, gradient in result.gradients.items():
+        if output.as_json:
+            value = json.Raw(json_value(gradient.value, gradient.dtype))
+            shape = list(gradient.shape)
+            output.event("grad", of=json.shown(of), wrt=name, dtype=gradient.dtype.value, shape=shape, value=value)
+        else:
+            output.line(f"∂{of.name}/∂{name} = {text(gradient.value, gradient.dtype)}")
