@@ -221,7 +221,8 @@ def _powi(code: Code, x: S, *, k: int) -> S:
         code.fail(code.const(x.dtype, 0).eq(0), faults.NEGATIVE_POWER, code.const(x.dtype, k))
         return x
     if k == 0:
-        return code.const(x.dtype, 1)
+        one = code.const(x.dtype, 1)
+        return code.select(x.eq(x), one, one)  # an element for each of `x`
     result = x
     for bit in bin(abs(k))[3:]:
         result = result * result

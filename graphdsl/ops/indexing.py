@@ -175,6 +175,7 @@ def _numpy_index(x: Any, *operands: Any, spec: Spec) -> Any:
     rank = np.ndim(x)
     _check_tensors(spec, operands, rank)
     view, tensors = split_key(spec, operands, rank)
+    x = x if rank else np.asarray(x)
     return x[view] if tensors is None else x[view][tensors]
 
 

@@ -37,7 +37,8 @@ class Matrix:
 
 def product(frame: Frame, instr: Apply) -> None:
     """`a @ b` by the ranks of its operands."""
-    a, b = (matrix(frame, v) for v in instr.args)
+    swapped = instr.attrs.get("swapped", (False, False))
+    a, b = (matrix(frame, v, s) for v, s in zip(instr.args, swapped, strict=True))
     ranks = (instr.args[0].type.rank, instr.args[1].type.rank)
     code = frame.code
     inner = code.value(INT, a.columns if ranks[0] > 1 else a.rows)
@@ -62,7 +63,7 @@ def product(frame: Frame, instr: Apply) -> None:
     frame.values[out] = whole(out.type, [result.data, result.owner, *sizes])
 
 
-def matrix(frame: Frame, value: Value) -> Matrix:
+def matrix(frame: Frame, value: Value, swapped: bool = False) -> Matrix:
     """An operand as it lies in memory; of a vector, `rows` is its length and `row_step` its step."""
     tensor = frame.tensor(value)
     size = int64(tensor.dtype.bytes)
@@ -70,7 +71,10 @@ def matrix(frame: Frame, value: Value) -> Matrix:
         return Matrix(tensor, tensor.sizes[0], int64(1), size, int64(0), (), int64(0))
     *batch, rows, columns = tensor.sizes
     row_step = frame.b.mul(columns, size)
-    return Matrix(tensor, rows, columns, row_step, size, tuple(batch), frame.b.mul(rows, row_step))
+    bytes = frame.b.mul(rows, row_step)
+    if swapped:
+        return Matrix(tensor, columns, rows, size, row_step, tuple(batch), bytes)
+    return Matrix(tensor, rows, columns, row_step, size, tuple(batch), bytes)
 
 
 def _batch(frame: Frame, instr: Apply, a: Matrix, b: Matrix) -> list[ir.Value]:
