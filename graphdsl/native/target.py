@@ -53,26 +53,26 @@ class Target:
         module.data_layout = str(_machine(self).target_data)
         return module
 
-    def object_code(self, text: str) -> bytes:
-        """The object made of a module's IR, optimised."""
-        return bytes(_machine(self).emit_object(self.optimised(text)))
+    def object_code(self, text: str, loops: bool = True) -> bytes:
+        """The object made of a module's IR, optimised; without `loops`, loops are neither unrolled nor made vector code."""
+        return bytes(_machine(self).emit_object(self.optimised(text, loops)))
 
-    def optimised(self, text: str) -> Any:
+    def optimised(self, text: str, loops: bool = True) -> Any:
         """The module after the pass pipeline."""
         module = llvm.parse_assembly(text)
         module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = True
-        options.loop_interleaving = True
-        options.loop_unrolling = True
-        options.slp_vectorization = True
+        options = llvm.create_pipeline_tuning_options(speed_level=3 if loops else 2)
+        options.loop_vectorization = loops
+        options.loop_interleaving = loops
+        options.loop_unrolling = loops
+        options.slp_vectorization = loops
         builder = llvm.create_pass_builder(_machine(self), options)
         builder.getModulePassManager().run(module, builder)
         return module
 
-    def assembly(self, text: str) -> str:
+    def assembly(self, text: str, loops: bool = True) -> str:
         """The machine code as text."""
-        return str(_machine(self).emit_assembly(self.optimised(text)))
+        return str(_machine(self).emit_assembly(self.optimised(text, loops)))
 
 
 def function(module: ir.Module, target: Target, name: str, type: ir.FunctionType, private: bool = False) -> ir.Function:

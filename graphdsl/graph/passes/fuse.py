@@ -17,6 +17,7 @@ from graphdsl.core.structure import operands, reconnect, regions, results
 from graphdsl.graph.ir import Fused
 from graphdsl.graph.passes.fuse_groups import Group, Groups, Node
 from graphdsl.graph.passes.fuse_kinds import Part, as_apply, part
+from graphdsl.graph.passes.fuse_products import fold_transposes
 from graphdsl.graph.passes.fuse_shapes import share_shapes
 from graphdsl.ops.op import Effect
 
@@ -24,6 +25,7 @@ from graphdsl.ops.op import Effect
 def fuse(main: Func) -> None:
     """Put the ops of `main`, and of the functions it calls, into kernels."""
     for func in _functions(main):
+        fold_transposes(func)
         share_shapes(func)
         todo = [func.body]
         while todo:

@@ -80,7 +80,7 @@ def build(main: ir.Func, places: Sites, use_cache: bool = True) -> Built:
         unit = write(main, places, target)
         text = str(unit.module)
         built = time.perf_counter()
-        code = target.object_code(text)
+        code = target.object_code(text, loops=False)  # kernels are vector code as they are written
         imports = _imports(unit.module)
         if use_cache:
             cache.write(name, "\n".join([*imports, ""]).encode() + b"\0" + code)

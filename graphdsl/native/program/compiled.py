@@ -48,6 +48,11 @@ class Compiled:
     def cache_hit(self) -> bool:
         return self.built.cached
 
+    @property
+    def peak_bytes(self) -> int:
+        """The most bytes that buffers took at once in the last run."""
+        return int(self._memory[Word.PEAK])
+
     def llvm(self) -> str:
         """The LLVM IR as it was written."""
         from graphdsl.native.program.build import write
@@ -59,7 +64,7 @@ class Compiled:
         """The machine code as text."""
         from graphdsl.native.target import host
 
-        return host().assembly(self.llvm())
+        return host().assembly(self.llvm(), loops=False)
 
     def run(self, runtime: Runtime, feeds: Mapping[str, Any] | None = None) -> list[Any]:
         """One run from the start, with `feeds` (the runtime's own, unless given). Raises what the program's failures
