@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -38,6 +39,10 @@ class Engine(Protocol):
         """Run it; raises `ProgramError` where it fails."""
         ...
 
+    def peak_bytes(self, run: Callable[[], object]) -> int:
+        """The most memory that values took at once in a run; `run` makes one more."""
+        ...
+
 
 def make(program: Program, mode: str, wanted: tuple[str, ...], use_cache: bool = True) -> Engine:
     """Make a program ready to run and to give the exports `wanted`."""
@@ -58,17 +63,27 @@ class Eager:
         results = self.compiled.run(runtime)
         return Values(results.exports, results.derivatives)
 
+    def peak_bytes(self, run: Callable[[], object]) -> int:
+        import tracemalloc
+
+        tracemalloc.start()
+        try:
+            run()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
 
 class Graph:
     """Builds the graph first, and runs what it is compiled to."""
 
     def __init__(self, program: Program, wanted: tuple[str, ...], use_cache: bool) -> None:
-        from graphdsl.graph.build import build
+        from graphdsl.graph.build import DERIVATIVE, build
         from graphdsl.native.program.compiled import compile_graph
 
         begin = time.perf_counter()
-        self.graph = build(program, (*wanted, *program.derivatives))
-        self.derivatives = program.derivatives
+        self.derivatives = {f"{DERIVATIVE}{name}": name for name in program.derivatives}
+        self.graph = build(program, (*wanted, *self.derivatives))
         built = time.perf_counter() - begin
         self.compiled = compile_graph(self.graph.main, cache=use_cache)
         self.made = Made(built + self.compiled.build_seconds, self.compiled.compile_seconds, self.compiled.cache_hit)
@@ -81,8 +96,13 @@ class Graph:
             results = dict(zip(self.graph.outputs, self.compiled.run(runtime), strict=True))
         finally:
             runtime.sink.flush()
-        found = {n: v for n, v in results.items() if not n.endswith("?") and results.get(f"{n}?", True)}
-        return Values(
-            {n: v for n, v in found.items() if n not in self.derivatives},
-            {n: found[n] for n in self.derivatives},
-        )
+        found = Values()
+        for output, value in results.items():
+            if output in self.derivatives:
+                found.derivatives[self.derivatives[output]] = value
+            elif not output.endswith("?") and results.get(f"{output}?", True):
+                found.exports[output] = value
+        return found
+
+    def peak_bytes(self, run: Callable[[], object]) -> int:
+        return self.compiled.peak_bytes

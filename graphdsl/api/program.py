@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphdsl.runtime.events import Shown, Sink
+from graphdsl.runtime.events import Recorded, Shown, Sink
 from graphdsl.runtime.state import Runtime, Stream
 from graphdsl.source.diagnostic import Diagnostic
 from graphdsl.source.span import Source
@@ -130,6 +130,10 @@ class Prepared:
             {name: self._shown(name, core.exports[name][0], value) for name, value in found.exports.items()},
             {name: self._shown(name, core.derivatives[name], value) for name, value in found.derivatives.items()},
         )
+
+    def peak_bytes(self) -> int:
+        """The most memory that values took at once in a run (one more is made where only that can tell)."""
+        return self.engine.peak_bytes(lambda: self.run(Recorded()))
 
     def _shown(self, name: str, value: Value, found: Any) -> Shown:
         """A value under its name, a weak one in the default type."""

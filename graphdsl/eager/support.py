@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphdsl.core import ir
-from graphdsl.eager.tape import Node, backward, origin, tick
+from graphdsl.eager.tape import Node, backward, last_leaf, origin, tick
 from graphdsl.ops.types import F32, Type
 from graphdsl.runtime.events import Shown
 from graphdsl.runtime.format import formatted, text
@@ -126,12 +126,14 @@ def derive_recorded(
 
 
 def _places(rt: Runtime, y: Node | None, nodes: Sequence[Node | str | None]) -> list[int | None]:
-    return [None if n is None or isinstance(n, str) else origin(n)[0] for n in nodes]
+    """The numbers of the nodes of targets; a text is a param, and means its leaf on which `y` last depended."""
+    return [None if n is None else last_leaf(y, n) if isinstance(n, str) else origin(n)[0] for n in nodes]
 
 
 def _zeros(rt: Runtime, node: Any, value: Any, type: Type) -> Any:
     if type.rank:
-        return np.zeros(np.shape(value), type.dtype.numpy)
+        shape = np.shape(value) if value is not None else [d if isinstance(d, int) else 0 for d in type.shape]
+        return np.zeros(shape, type.dtype.numpy)
     return np.float32(0) if type.dtype is F32 else 0.0
 
 

@@ -44,6 +44,22 @@ def origin(node: Node) -> Node:
     return node
 
 
+def last_leaf(top: Node | None, param: str) -> int | None:
+    """The number of the latest leaf of a param that leads to `top`."""
+    stack = [] if top is None else [top]
+    seen = {node[0] for node in stack}
+    found = None
+    while stack:
+        node = stack.pop()
+        if node[1].param == param and (found is None or node[0] > found):
+            found = node[0]
+        for parent in node[2 : node[1].end]:
+            if parent is not None and parent[0] not in seen:
+                seen.add(parent[0])
+                stack.append(parent)
+    return found
+
+
 def backward(top: Node, seed: Any, wanted: set[int], record: bool = False) -> dict[int, Any]:
     """The sums of cotangents of the nodes numbered in `wanted`, by number, from `seed` at `top`."""
     sums = {top[0]: seed}

@@ -5,20 +5,23 @@ Derivatives are built one after the other: first those through which others walk
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from graphdsl.core.clone import clone_block
-from graphdsl.core.ir import Block, Derive, Func, Program, Value
+from graphdsl.core.ir import Block, Call, Derive, Func, Program, Value, walk
 from graphdsl.core.printer import functions
 from graphdsl.core.structure import reconnect, regions
 from graphdsl.graph.between import GraphBetween
+from graphdsl.graph.forms import prepare
 from graphdsl.graph.ir import Result
 from graphdsl.graph.links import GraphLinks
 from graphdsl.graph.reverse import Reverse
 from graphdsl.graph.saving import Saving
 from graphdsl.ops.op import Setting
+
+DERIVATIVE = "∂"  # before the name of a target: the derivative that was asked for, not the name's value
 
 
 @dataclass(eq=False)
@@ -48,9 +51,9 @@ def build(program: Program, wanted: Iterable[str] = ()) -> Graph:
 
 
 def _wanted(program: Program, name: str) -> tuple[Value, Value | None]:
-    if name in program.exports:
-        return program.exports[name]
-    return program.derivatives[name], None
+    if name.startswith(DERIVATIVE):
+        return program.derivatives[name.removeprefix(DERIVATIVE)], None
+    return program.exports[name]
 
 
 def _copy(main: Func) -> tuple[Func, dict[Value, Value]]:
@@ -66,20 +69,21 @@ def differentiate(main: Func, setting: Setting) -> None:
     """Build every derivative of `main` and of what it calls, in place."""
     saving = Saving(setting)
     for derive in in_order(main):
-        links = saving.links = GraphLinks(main)
-        block = links.defs[derive.outs[0]].block
-        code = Reverse(derive, links, GraphBetween(links, derive), saving).build()
+        tape = saving.new_tape(derive.span)
+        between = prepare(main, derive, saving, tape)
+        block = saving.links.defs[derive.outs[0]].block
+        code = Reverse(derive, between, saving, tape).build()
         position = next(i for i, instr in enumerate(block.body) if instr is derive)
         block.body[position : position + 1] = code
     _finish(main, saving.place_tapes())
 
 
 def in_order(main: Func) -> list[Derive]:
-    """Every derivative after those through whose results it walks."""
+    """Every derivative after those through whose results it walks, and after those of the functions it calls."""
     links = GraphLinks(main)
     through = {d: list(GraphBetween(links, d).through) for d in links.derives}
     ordered: dict[Derive, None] = {}
-    for derive in links.derives:
+    for derive in sorted(links.derives, key=_depths(main, links)):
         stack = [derive]
         while stack:
             before = [d for d in through[stack[-1]] if d not in ordered and d not in stack]
@@ -88,6 +92,27 @@ def in_order(main: Func) -> list[Derive]:
             else:
                 ordered[stack.pop()] = None
     return list(ordered)
+
+
+def _depths(main: Func, links: GraphLinks) -> Callable[[Derive], int]:
+    """How functions follow each other: those called before those that call them (where that is not a circle)."""
+    numbers: dict[Func, int] = {}
+    stack: list[tuple[Func, Iterator[Func]]] = [(main, iter(_called(main)))]
+    seen = {main}
+    while stack:
+        func, rest = stack[-1]
+        inner = next(rest, None)
+        if inner is None:
+            numbers[func] = len(numbers)
+            stack.pop()
+        elif inner not in seen:
+            seen.add(inner)
+            stack.append((inner, iter(_called(inner))))
+    return lambda derive: numbers[links.func_of(derive)]
+
+
+def _called(func: Func) -> list[Func]:
+    return list(dict.fromkeys(i.func for i in walk(func.body) if isinstance(i, Call)))
 
 
 def _finish(main: Func, same: dict[Value, Value]) -> None:
