@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from graphdsl.check import (  # registers what checks each kind of node
     assignment,
     attributes,
@@ -12,7 +10,9 @@ from graphdsl.check import (  # registers what checks each kind of node
     derivatives,
     expressions,
     files,
+    forms,
     indexing,
+    jacobians,
     lists,
     loops,
     operators,

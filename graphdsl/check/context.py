@@ -105,7 +105,7 @@ class Frame:
         self.loops: list[LoopFrame] = []
         self.blocks_deep = 0  # branches and loops around
         self.exit_needed = False  # whether something around tests if the block was left
-        self.loop_types: dict[ast.Stmt, LoopTypes] = {}
+        self.loop_types: dict[ast.Node, LoopTypes] = {}
 
     # ---- instructions ----
 

@@ -14,7 +14,7 @@ from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.dispatch import expression
 from graphdsl.check.instances import Callee, Instance, Passed, emit_call, instance_key, new_frame
 from graphdsl.check.outline import Outline
-from graphdsl.check.problems import in_order
+from graphdsl.check.problems import counted, in_order
 from graphdsl.check.reads import reads
 from graphdsl.check.results import check_body
 from graphdsl.check.trampoline import Steps
@@ -56,12 +56,38 @@ def call_function(f: Frame, node: ast.CallExpr, args: tuple[ast.Arg, ...], calle
             given[by_arg[id(arg)]] = without_static(binding), arg.value.span
     if found is None:
         return POISON
+    result: Binding = yield _with_defaults(f, node.span, callee, names, given)
+    return result
+
+
+def _with_defaults(
+    f: Frame, span: Span, callee: Callee, names: list[str], given: dict[str, tuple[Binding, Span]]
+) -> Steps[Binding]:
+    """Evaluate the defaults of what was left out, and call."""
     for param in _params(callee):
         if param.name.id not in given and param.default is not None:
-            binding = yield expression(_top_level(f), param.default)
+            binding: Binding = yield expression(_top_level(f), param.default)
             given[param.name.id] = without_static(binding), param.default.span
-    result: Binding = yield invoke(f, node.span, callee, [given[n] for n in names])
+    result: Binding = yield invoke(f, span, callee, [given[n] for n in names])
     return result
+
+
+def call_with(f: Frame, span: Span, callee: Callee, args: list[Binding]) -> Steps[Binding]:
+    """Call a function with values instead of expressions, by position."""
+    names = _param_names(callee)
+    needed = [n for n in names if n not in {p.name.id for p in _params(callee) if p.default is not None}]
+    if len(args) > len(names) or any(n not in names[: len(args)] for n in needed):
+        message = f"{callee_name(callee)} takes {counted(len(names), 'argument')}, and is called with {len(args)} here"
+        return f.error("E0209", message, span)
+    given = {name: (arg, span) for name, arg in zip(names, args, strict=False)}
+    result: Binding = yield _with_defaults(f, span, callee, names, given)
+    return result
+
+
+def _param_names(callee: Callee) -> list[str]:
+    if isinstance(callee, Closure):
+        return [p.id for p in callee.node.params]
+    return [p.name.id for p in callee.node.params]
 
 
 def callee_name(callee: Callee) -> str:

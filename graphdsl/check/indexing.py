@@ -12,7 +12,7 @@ from graphdsl.check.expect import as_tensor, known
 from graphdsl.check.operators import operate
 from graphdsl.check.trampoline import Steps
 from graphdsl.check.types import convert_freely
-from graphdsl.check.values import NONE, POISON, Binding, Special, Tensor, Tuple, kind_name
+from graphdsl.check.values import NONE, POISON, Binding, Special, Static, Tensor, Tuple, kind_name
 from graphdsl.core.ir import Value
 from graphdsl.ops.types import BOOL
 from graphdsl.syntax import ast
@@ -55,7 +55,8 @@ def tuple_part(f: Frame, base: Tuple, node: ast.Index) -> Steps[Binding]:
     if len(node.items) != 1 or isinstance(node.items[0], ast.Slice | ast.Ellipsis_ | ast.NoneLit):
         return f.error("E0321", "a tuple takes one int as its index", node.span)
     item = node.items[0]
-    binding, k = yield known(f, item)
+    found: tuple[Binding, Static | None] = yield known(f, item)
+    binding, k = found
     if binding is POISON:
         return POISON
     if type(k) is not int:
@@ -63,8 +64,7 @@ def tuple_part(f: Frame, base: Tuple, node: ast.Index) -> Steps[Binding]:
         return f.error("E0320", message, item.span, "a literal, a const, or arithmetic on these")
     if not -len(base.items) <= k < len(base.items):
         return f.error("E0321", f"index {k} is out of range for a tuple of {len(base.items)}", item.span)
-    part: Binding = base.items[k]
-    return part
+    return base.items[k]
 
 
 def place_of(f: Frame, node: ast.Index) -> Steps[Place | None]:

@@ -117,7 +117,7 @@ class LoopTypes:
         if name in self.flagged:
             flag = Value(Type(BOOL))
             params.append(flag)
-        return Slot(binding, span if entry is None else entry.span, flag, why)
+        return Slot(binding, span if entry is None or entry in (LOST, DEAD) else entry.span, flag, why)
 
 
 def known_sizes(f: Frame) -> set[Size]:

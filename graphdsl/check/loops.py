@@ -6,21 +6,18 @@ that may be left early becomes a `while` over an index.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from graphdsl.check import names
 from graphdsl.check.branches import DEAD, EXIT, LOST, RESULT, Flow
+from graphdsl.check.carrying import Carried, Slots, Trip, carried_loop, start_region, write
 from graphdsl.check.context import Frame, LoopFrame
 from graphdsl.check.dispatch import handles
 from graphdsl.check.expect import condition
-from graphdsl.check.joins import Bottom, Fixed, fit
-from graphdsl.check.loop_types import LoopTypes
+from graphdsl.check.joins import Fixed
 from graphdsl.check.sources import Source, source_of
 from graphdsl.check.statements import body
 from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import NOTHING, POISON, Binding, Slot, Tensor, Tuple, has_poison, kind_name
-from graphdsl.core.ir import Block, For, If, Value, While
+from graphdsl.core.ir import Block, If, Value
 from graphdsl.ops.types import BOOL, I64, Type
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
@@ -28,110 +25,17 @@ from graphdsl.syntax import ast
 Loop = ast.WhileStmt | ast.ForStmt
 
 
-@dataclass(slots=True)
-class Trip:
-    """The regions of one trip, checked: params and instructions, the yields still to be written."""
-
-    cond: Block | None
-    body: Block
-
-
-@dataclass(slots=True)
-class Carried:
-    """The names that a loop carries, with their types and the state before it."""
-
-    names: list[str]
-    types: LoopTypes
-    span: Span
-    why: str
-    entry: dict[str, Slot | None]
-
-
-def carried_loop(
-    f: Frame, node: Loop, hidden: list[str], trip: Callable[[Carried], Steps[Trip]]
-) -> Steps[tuple[Carried, Trip, dict[str, Slot | None]]]:
-    """Check trips until the types of what is carried stay the same; the last one counts."""
-    carried = _carried(f, node, hidden)
-    carried.types.enter(f, carried.names, carried.span)
-    while True:
-        mark, problems = f.names.mark(), f.shared.problems.mark()
-        outer, f.blocks_deep = f.blocks_deep, f.blocks_deep + 1
-        made: Trip = yield trip(carried)
-        f.blocks_deep = outer
-        ends = {n: f.names.get(n) for n in carried.names}
-        f.names.rollback(mark)
-        if not carried.types.leave(f, ends, carried.span):
-            break
-        f.shared.problems.take(problems)
-    for name, problem in carried.types.problems.items():
-        shown = "the result" if name == RESULT else f"`{name}`"
-        f.error("E0311", f"{shown} {problem} where the trips of this loop join", carried.span)
-    return carried, made, ends
-
-
-def _carried(f: Frame, node: Loop, hidden: list[str]) -> Carried:
+def carried_by(f: Frame, node: Loop, hidden: list[str]) -> Carried:
+    """The names that a loop sets and that live on, with hidden ones."""
     span = node.cond.span if isinstance(node, ast.WhileStmt) else node.over.span
     live = f.live.head[node] | f.live.after[node]
     pinned = f.shared.outline.pinned if f.outer is None else frozenset()
     own = [n for n in f.live.assigned[node] if n in live or n in pinned]
-    types = f.loop_types.setdefault(node, LoopTypes())
-    for name in hidden:
-        if name.startswith("%stop"):
-            types.shapes[name] = Fixed(NOTHING)
+    names = [*own, *hidden]
     why = f"the loop at line {node.span.line} made no trip"
-    return Carried([*own, *hidden], types, span, why, {n: f.names.get(n) for n in (*own, *hidden)})
-
-
-def start_region(f: Frame, carried: Carried) -> Block:
-    """A block whose params are the carried values, which the names hold now."""
-    block = Block()
-    for name in carried.names:
-        slot = carried.types.slot(name, carried.entry[name], carried.span, block.params, carried.why)
-        f.names.set(name, slot)
-    return block
-
-
-def values_for(f: Frame, carried: Carried, slots: dict[str, Slot | None]) -> list[Value]:
-    """What the slots hold, converted to the carried types, in the block that is open."""
-    values: list[Value] = []
-    for name in carried.names:
-        if name in carried.types.problems:
-            continue
-        slot = slots[name]
-        lacking = slot is None or slot is DEAD or slot is LOST
-        values += fit(f, None if slot is None or lacking else slot.binding, carried.types.shapes[name], carried.span)
-        if name in carried.types.flagged and types_known(carried, name):
-            values.append(_flag(f, None if lacking else slot, carried.span))
-    return values
-
-
-def types_known(carried: Carried, name: str) -> bool:
-    """Whether anything is known of what the name holds."""
-    return not isinstance(carried.types.shapes[name], Bottom)
-
-
-def _flag(f: Frame, slot: Slot | None, span: Span) -> Value:
-    if slot is not None and slot.is_set is not None:
-        return slot.is_set
-    return f.truth(slot is not None, span)
-
-
-def finish(f: Frame, carried: Carried, ends: dict[str, Slot | None]) -> tuple[Value, ...]:
-    """The outs of a loop, which the names hold afterwards."""
-    outs: list[Value] = []
-    for name in carried.names:
-        entry, end = carried.entry[name], ends[name]
-        spoilt = any(s is not None and s is not DEAD and s is not LOST and has_poison(s.binding) for s in (entry, end))
-        if name in carried.types.problems or not types_known(carried, name):
-            f.names.set(name, Slot(POISON, carried.span) if spoilt or name in carried.types.problems else entry)
-            continue
-        why = entry.why if entry is not None and entry.is_set is not None and entry.why else carried.why
-        slot = carried.types.slot(name, entry if entry is None else end or entry, carried.span, outs, why)
-        assert slot is not None
-        if spoilt:
-            slot = Slot(POISON, slot.span)
-        f.names.set(name, slot)
-    return tuple(outs)
+    carried = Carried(names, span, why, {n: f.names.get(n) for n in names})
+    carried.types.shapes.update({n: Fixed(NOTHING) for n in hidden if n.startswith("%stop")})
+    return carried
 
 
 # ---- the statements -----------------------------------------------------------------------------------
@@ -152,8 +56,9 @@ def while_(f: Frame, node: ast.WhileStmt) -> Steps[Flow]:
         f.open(outside)
         return Trip(cond, block)
 
-    carried, made, ends = yield carried_loop(f, node, hidden, trip)
-    return write(f, node, carried, made, ends)
+    carried = carried_by(f, node, hidden)
+    made, ends = yield carried_loop(f, node, carried, trip)
+    return leave_loop(f, node, carried, made, ends)
 
 
 def _exits(f: Frame, node: Loop) -> list[str]:
@@ -201,20 +106,9 @@ def trip_body(f: Frame, node: Loop) -> Steps[None]:
     f.loops.pop()
 
 
-def write(
-    f: Frame, node: Loop, carried: Carried, made: Trip, ends: dict[str, Slot | None], count: Value | None = None
-) -> Flow:
-    """The loop's instruction, and what the names hold after it."""
-    inits = tuple(values_for(f, carried, carried.entry))
-    outside = f.open(made.body)
-    made.body.yields = values_for(f, carried, ends)
-    f.open(outside)
-    outs = finish(f, carried, ends)
-    if made.cond is None:
-        assert count is not None
-        f.block.body.append(For(carried.span, count, inits, made.body, outs))
-    else:
-        f.block.body.append(While(carried.span, inits, made.cond, made.body, outs))
+def leave_loop(f: Frame, node: Loop, carried: Carried, made: Trip, ends: Slots, count: Value | None = None) -> Flow:
+    """Write the loop; the statements around it may be left by a `return` in it."""
+    write(f, carried, made, ends, count)
     for name in carried.names:
         if name.startswith(("%stop", "%trip")):
             f.names.set(name, None)
@@ -242,8 +136,9 @@ def for_(f: Frame, node: ast.ForStmt) -> Steps[Flow]:
         f.open(outside)
         return Trip(None, block)
 
-    carried, made, ends = yield carried_loop(f, node, [], trip)
-    return write(f, node, carried, made, ends, source.count)
+    carried = carried_by(f, node, [])
+    made, ends = yield carried_loop(f, node, carried, trip)
+    return leave_loop(f, node, carried, made, ends, source.count)
 
 
 def _indexed(f: Frame, node: ast.ForStmt, source: Source, hidden: list[str]) -> Steps[Flow]:
@@ -265,8 +160,9 @@ def _indexed(f: Frame, node: ast.ForStmt, source: Source, hidden: list[str]) -> 
         f.open(outside)
         return Trip(cond, block)
 
-    carried, made, ends = yield carried_loop(f, node, [*hidden, index], trip)
-    return write(f, node, carried, made, ends)
+    carried = carried_by(f, node, [*hidden, index])
+    made, ends = yield carried_loop(f, node, carried, trip)
+    return leave_loop(f, node, carried, made, ends)
 
 
 def _held(f: Frame, name: str) -> Value:

@@ -88,8 +88,8 @@ def _components(calls: dict[ast.FnDef, set[ast.FnDef]]) -> list[list[ast.FnDef]]
     open_nodes: list[ast.FnDef] = []
     is_open: set[ast.FnDef] = set()
     components: list[list[ast.FnDef]] = []
-    for root in calls:
-        work = [] if root in order else [(root, iter(calls[root]))]
+    for root, first in calls.items():
+        work = [] if root in order else [(root, iter(first))]
         while work:
             node, rest = work[-1]
             if node not in order:

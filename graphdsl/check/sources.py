@@ -80,19 +80,49 @@ def _zip(f: Frame, node: ast.CallExpr) -> Steps[Source]:
     for arg in node.args:
         source: Source = yield source_of(f, arg.value)
         sources.append(source)
+    joined = side_by_side(f, sources, [a.value.span for a in node.args])
+    return _nothing(f, node.span) if joined is None else joined
+
+
+def side_by_side(f: Frame, sources: list[Source], spans: list[Span]) -> Source | None:
+    """Several at once, which must be of one length; None where they are known not to be, which is reported."""
     first = sources[0]
-    for source, arg in zip(sources[1:], node.args[1:], strict=True):
-        if not _same_length(f, first, source, node, arg.value.span):
-            return _nothing(f, node.span)
+    for source, span in zip(sources[1:], spans[1:], strict=True):
+        if not _same_length(f, first, source, span):
+            return None
     return Source(first.count, first.length, lambda f, trip: Tuple(tuple(s.item(f, trip) for s in sources)))
 
 
-def _same_length(f: Frame, a: Source, b: Source, node: ast.CallExpr, span: Span) -> bool:
+def rows_of(f: Frame, given: list[tuple[Binding, Span]], span: Span, as_arguments: bool) -> Source | None:
+    """The rows of tensors, for `map` (each row an argument) and `scan`; a tuple of tensors gives tuples of rows."""
+    sources: list[Source] = []
+    for binding, place in given:
+        inner = [(b, place) for b in binding.items] if isinstance(binding, Tuple) else []
+        source = rows_of(f, inner, place, True) if inner else _tensor_rows(f, binding, place)
+        if source is None:
+            return None
+        sources.append(source)
+    if len(sources) == 1 and not as_arguments:
+        return sources[0]
+    return side_by_side(f, sources, [place for _, place in given])
+
+
+def _tensor_rows(f: Frame, binding: Binding, span: Span) -> Source | None:
+    x = as_tensor(f, binding, span, "what is run over")
+    if x is None:
+        return None
+    if not x.type.rank:
+        f.error("E0217", f"what is run over must be a tensor of rank 1 or more, not {x.type}", span)
+        return None
+    return _rows(f, span, x)
+
+
+def _same_length(f: Frame, a: Source, b: Source, span: Span) -> bool:
     """Test that two lengths agree: now where they are known, else as the program runs."""
     if a.length is not None and b.length is not None and same_dim(a.length, b.length):
         return True
     if isinstance(a.length, int) and isinstance(b.length, int):
-        f.error("E0322", f"`zip` of different lengths: {a.length} and {b.length}", span)
+        f.error("E0322", f"different lengths: {a.length} and {b.length}", span)
         return False
     counts = tuple(f.value("maximum", span, s.count, f.whole(0, span)) for s in (a, b))
     failing = Block([], [Fail(span, faults.ZIP_LENGTHS, counts)])
