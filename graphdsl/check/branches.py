@@ -101,7 +101,11 @@ def join_slots(
     first, second = (None if s is LOST else s for s in slots)
     if first is second:
         return first
-    if (base := f.names.get(name)) is not None and all(s is not None and s.binding is base.binding for s in slots):
+    if (
+        name[0] != "%"
+        and (base := f.names.get(name)) is not None
+        and all(s is not None and s.binding is base.binding for s in slots)
+    ):
         return base  # one side only tested whether it is set
     given = [s for s in (first, second) if s is not None and s is not DEAD]
     if not given:

@@ -43,9 +43,9 @@ def in_order(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(sorted(kept.values(), key=lambda p: (p.span.start, p.span.end)))
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """The known name that `name` was probably meant to be."""
-    close = get_close_matches(name, [k for k in known if not k.startswith("%")], 1, 0.6)
+    close = get_close_matches(name, [k for k in known if not k.startswith("%")], 1, alike)
     return close[0] if close else None
 
 

@@ -9,6 +9,7 @@ from graphdsl.check.branches import DEAD, LOST
 from graphdsl.check.context import DTYPES, Frame, Request, Shared
 from graphdsl.check.derivatives import derivative_type
 from graphdsl.check.leaving import leaving
+from graphdsl.check.lint import lint
 from graphdsl.check.liveness import liveness
 from graphdsl.check.outline import outline
 from graphdsl.check.problems import in_order, nearest
@@ -61,6 +62,7 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
     shared = Shared(module.source, found, request, setting, leaving(module.body))
     f = Frame(shared, liveness(module.body, found, request.wanted))
     _first_looks(f, module)
+    shared.warnings += lint(module, found)
     run(body(f, module.body, frozenset(request.wanted)))
     program = Program(
         Func("main", f.block, Span(module.source, 0, len(module.source.text))), _exports(f), setting.default_float
