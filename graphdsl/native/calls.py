@@ -50,7 +50,9 @@ def define_call(module: ir.Module, target: Target, operands: Sequence[DType], re
     made = function(module, target, name, _CALL)
     b = ir.IRBuilder(made.append_basic_block())
     capsule, args, _ = made.args
-    info = b.call(intrinsic(module, "PyCapsule_GetPointer", POINTER, POINTER, POINTER), [capsule, ir.Constant(POINTER, None)])
+    info = b.call(
+        intrinsic(module, "PyCapsule_GetPointer", POINTER, POINTER, POINTER), [capsule, ir.Constant(POINTER, None)]
+    )
     places = slot(b, POINTER, len(operands) + 1)
     for i, dtype in enumerate((*operands, result)):
         register = slot(b, I8, target.vector_bits // 8, align=64)

@@ -181,7 +181,9 @@ def _halved(b: ir.IRBuilder, fold: Fold, lanes: ir.Value) -> ir.Value:
         width //= 2
         undefined = ir.Constant(lanes.type, ir.Undefined)
         low, high = (
-            b.shuffle_vector(lanes, undefined, ir.Constant(ir.VectorType(I32, width), list(range(start, start + width))))
+            b.shuffle_vector(
+                lanes, undefined, ir.Constant(ir.VectorType(I32, width), list(range(start, start + width)))
+            )
             for start in (0, width)
         )
         lanes = fold.combine(b, low, high)

@@ -131,5 +131,3 @@ def _is_long(entry: Entry) -> bool:
     except (AttributeError, ModuleNotFoundError):  # until all bodies are written
         return False
     return steps.native or steps.count > FEW_STEPS
-
-

@@ -186,7 +186,9 @@ def _define_strip(module: ir.Module, target: Target) -> ir.Function:
 def _define_turn(module: ir.Module, target: Target) -> ir.Function:
     """One tile, straight into `c`, or at an edge by way of a whole tile aside."""
     copy = _define_copy_rows(module, target)
-    type = ir.FunctionType(VOID, [POINTER, *TILE_CODE.args[:1], POINTER, *TILE_CODE.args[1:7], I64, *TILE_CODE.args[7:], I64, I64])
+    type = ir.FunctionType(
+        VOID, [POINTER, *TILE_CODE.args[:1], POINTER, *TILE_CODE.args[1:7], I64, *TILE_CODE.args[7:], I64, I64]
+    )
     made = function(module, target, "gdl.gemm_turn", type, private=True)
     b = ir.IRBuilder(made.append_basic_block())
     info, code, a, a_row, a_column, panel, step, k, c, c_row, c_column, add, rows, columns = made.args
@@ -218,5 +220,3 @@ def _define_copy_rows(module: ir.Module, target: Target) -> ir.Function:
         b.call(copy, [place, to_column, row, source_column, columns, columns, size])
     b.ret_void()
     return made
-
-

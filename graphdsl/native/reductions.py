@@ -186,7 +186,8 @@ class GufuncCall:
             # the strides of one operand's reduced axes follow on each other, after those of the outer loop
             before = b.add(b.mul(rank, s), self._number)
             strides = [
-                b.select(t, self._word(self.steps, b.add(before, p)), int64(0)) for t, p in zip(there, places, strict=True)
+                b.select(t, self._word(self.steps, b.add(before, p)), int64(0))
+                for t, p in zip(there, places, strict=True)
             ]
             b.call(make, [self._record(s), field(b, info, SIZE), *sizes, *strides])
         self.move_to(int64(0))
@@ -243,5 +244,3 @@ def _define_search_loop(module: ir.Module, target: Target, reduce: ir.Function) 
                 b.store(b.add(start, place), found)
         b.store(b.load(found, typ=I64), at(b, call.out, b.mul(i, call.out_step)), align=8)
     b.ret_void()
-
-

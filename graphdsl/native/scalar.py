@@ -143,6 +143,22 @@ class Llvm(Code):
     def select(self, condition: S, x: S, y: S) -> S:
         return S(self, x.dtype, self.builder.select(condition.ref, x.ref, y.ref))
 
+    def rarely(self, condition: S, exact: Callable[..., S], usual: S, *xs: S) -> S:
+        b = self.builder
+        some, other = condition.ref, usual.ref
+        given = [self.value(x.dtype, x.ref) for x in xs]  # an `S` may make its vector where it is first asked for
+        if self.lanes > 1:
+            lanes = b.bitcast(some, ir.IntType(self.lanes))
+            some = b.icmp_unsigned("!=", lanes, ir.Constant(lanes.type, 0))
+        before = b.block
+        with b.if_then(some, likely=False):
+            slow = self.select(condition, exact(*given), usual).ref
+            after = b.block
+        joined = b.phi(other.type)
+        joined.add_incoming(other, before)
+        joined.add_incoming(slow, after)
+        return self.value(usual.dtype, joined)
+
     def convert(self, x: S, dtype: DType) -> S:
         if x.dtype is dtype:
             return x

@@ -25,8 +25,10 @@ def define_search(module: ir.Module, target: Target, dtype: DType) -> ir.Functio
     value = b.load(wanted, typ=vector.element, align=dtype.bytes)
     every, width = splat(b, value, vector.count), vector.count
     with Carried(b, b.and_(n, int64(-width)), [], width) as turn:
-        some = b.bitcast(_is(b, dtype, b.load(at(b, x, turn.index, vector.element), typ=vector, align=dtype.bytes), every),
-                         ir.IntType(width))
+        some = b.bitcast(
+            _is(b, dtype, b.load(at(b, x, turn.index, vector.element), typ=vector, align=dtype.bytes), every),
+            ir.IntType(width),
+        )
         with b.if_then(b.icmp_unsigned("!=", some, ir.Constant(some.type, 0)), likely=False):
             b.ret(_first(b, dtype, x, value, turn.index, n))
     b.ret(_first(b, dtype, x, value, b.and_(n, int64(-width)), n))

@@ -1,0 +1,121 @@
+"""Elementwise ops on run-time values: by NumPy, by the native library, or by a few steps of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from graphdsl.ops import faults
+from graphdsl.ops.op import Attrs, Elementwise, Op
+from graphdsl.ops.types import I32, Dim, DType, Type
+from graphdsl.runtime import native, python_code
+from graphdsl.source.diagnostic import Fault
+
+Kernel = Callable[..., Any]
+
+
+def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:
+    """The function that computes an elementwise op on values of these types."""
+    dtypes = tuple(t.dtype for t in types)
+    if not any(t.rank for t in types):
+        return _over_numbers(op, dtypes, attrs)
+    made = _over_arrays(op, dtypes, attrs)
+    if op.name == "where" and dtypes[1] is I32 and not (types[1].rank or types[2].rank):
+        made = _where_i32  # NumPy would take two Python ints for i64
+    return made if _surely_fit(types) else _fitting(made)
+
+
+# ---- numbers ------------------------------------------------------------------------------------------
+
+
+def _over_numbers(op: Op, dtypes: tuple[DType, ...], attrs: Attrs) -> Kernel:
+    compute = op.compute
+    assert isinstance(compute, Elementwise)
+    name = native.entry_name(op, dtypes, attrs)
+    if name is None:
+        return python_code.function(partial(compute.body, **attrs), dtypes, True)
+    made = native.over_numbers(name)
+    return _watched(op, dtypes, attrs, made, True) if _can_fail(op, dtypes) else made
+
+
+# ---- arrays -------------------------------------------------------------------------------------------
+
+
+def _over_arrays(op: Op, dtypes: tuple[DType, ...], attrs: Attrs) -> Kernel:
+    compute = op.compute
+    assert isinstance(compute, Elementwise)
+    if compute.numpy is not None and (compute.numpy_ints or dtypes[-1].is_float):
+        made: Kernel = getattr(np, compute.numpy)
+        return made
+    name = native.entry_name(op, dtypes, attrs)
+    if name is None:
+        return python_code.function(partial(compute.body, **attrs), dtypes, False)
+    made = native.over_arrays(name)
+    return _watched(op, dtypes, attrs, made, False) if _can_fail(op, dtypes) else made
+
+
+def _where_i32(condition: Any, x: int, y: int) -> Any:
+    return np.where(condition, np.int32(x), np.int32(y))
+
+
+def _can_fail(op: Op, dtypes: tuple[DType, ...]) -> bool:
+    return bool(op.faults) and not all(d.is_float for d in dtypes)
+
+
+def _watched(op: Op, dtypes: tuple[DType, ...], attrs: Attrs, made: Kernel, scalar: bool) -> Kernel:
+    """The kernel, and where an element failed, the fault: found by computing again, in row-major order."""
+    compute, seen = op.compute, native.faults_seen()
+    assert isinstance(compute, Elementwise)
+    body = partial(compute.body, **attrs)
+
+    def watched(*operands: Any) -> Any:
+        before = seen.value
+        result = made(*operands)
+        if seen.value != before:
+            # another thread's fault may be what was seen: then this does nothing
+            python_code.function(body, dtypes, scalar)(*operands)
+        return result
+
+    return watched
+
+
+# ---- sizes --------------------------------------------------------------------------------------------
+
+
+def _surely_fit(types: tuple[Type, ...]) -> bool:
+    """Whether it is known from the types that all sizes fit."""
+    rank = max(t.rank for t in types)
+    for axis in range(-rank, 0):
+        sizes: set[Dim] = {t.shape[axis] for t in types if t.rank >= -axis} - {1}
+        if len(sizes) > 1:
+            return False
+    return True
+
+
+def _fitting(made: Kernel) -> Kernel:
+    def fitting(*operands: Any) -> Any:
+        try:
+            return made(*operands)
+        except ValueError:
+            check_fit(*operands)
+            raise
+
+    return fitting
+
+
+def check_fit(*operands: Any) -> None:
+    """Fails at the first axis on which sizes do not fit each other, with the first two that do not."""
+    shapes = [np.shape(x) for x in operands]
+    rank = max(len(s) for s in shapes)
+    for axis in range(rank):
+        first = 1
+        for shape in shapes:
+            place = axis - rank + len(shape)
+            size = shape[place] if place >= 0 else 1
+            if first == 1:
+                first = size
+            elif size not in (1, first):
+                raise Fault(faults.BROADCAST, first, size, axis)
