@@ -2,13 +2,14 @@
 
 A body is a Python function over `S` values; running it against a `Code` writes straight-line code
 (LLVM IR in `graphdsl.native.scalar`). A NumPy ufunc and a fused kernel come from the same body. Bodies
-have no loops and no branches: both sides of a `select` are computed. Arithmetic on `S` is IEEE 754
+have no loops and no branches (but `rarely`): both sides of a `select` are computed. Arithmetic on `S` is IEEE 754
 (floats) or wraps (ints); nothing is contracted, `fma` stands where it is meant.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Protocol
 
 from graphdsl.ops.types import DType
@@ -44,6 +45,13 @@ class Code(ABC):
     @abstractmethod
     def convert(self, x: S, dtype: DType) -> S:
         """The language's cast: float to int truncates, saturates, NaN is 0; int to int wraps; to bool is `x != 0`."""
+
+    def rarely(self, condition: S, exact: Callable[..., S], usual: S, *xs: S) -> S:
+        """`select(condition, exact(*xs), usual)`, where the condition seldom holds and `exact` is long.
+
+        Compiled code skips it where no lane needs it. `exact` uses nothing but what it is given.
+        """
+        return self.select(condition, exact(*xs), usual)
 
     @abstractmethod
     def bits(self, x: S) -> S:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from graphdsl.ops.math.parts import clamp, number, poly
 from graphdsl.ops.scalar import Code, S
-from graphdsl.ops.types import F32
+from graphdsl.ops.types import F32, I32
 
 LOG2_E = "0x1.71547652b82fep0"
 # ln(2) in two parts; products of an integer with the first are exact inside an fma
@@ -27,13 +27,13 @@ def exp(code: Code, x: S) -> S:
     """e to the `x`."""
     # beyond these bounds the result is 0 or inf, and so it is at them
     x = clamp(code, x, -104.0, 89.0) if x.dtype is F32 else clamp(code, x, -746.0, 710.0)
-    r, k = reduce(code, x)
+    r, _, k = reduce(code, x)
     one = code.const(x.dtype, 1.0)
     return scale(code, code.fma(code.fma(tail(code, r), r, one), r, one), k)
 
 
-def reduce(code: Code, x: S) -> tuple[S, S]:
-    """`r` and `k` with x = n * ln(2) + r; `scale` takes `k`. |x| is at most a few thousand.
+def reduce(code: Code, x: S) -> tuple[S, S, S]:
+    """`r`, what is left of it, and `k`, with x = n * ln(2) + r; `scale` takes `k`. |x| is at most a few thousand.
 
     Adding 1.5 * 2**p, p the bits after the point, rounds to an integer and leaves it in the low bits. Twice the
     exponent's bias is added with it, so that both halves of the low bits are exponents as they stand.
@@ -41,15 +41,28 @@ def reduce(code: Code, x: S) -> tuple[S, S]:
     shift, (high, low) = (1.5 * 2.0**23 + 2 * 127, LN2_F32) if x.dtype is F32 else (1.5 * 2.0**52 + 2 * 1023, LN2_F64)
     shifted = code.fma(x, number(code, x, LOG2_E), code.const(x.dtype, shift))
     n = shifted - shift
-    r = code.fma(-n, number(code, x, high), x)
-    return code.fma(-n, number(code, x, low), r), code.bits(shifted)
+    first = code.fma(-n, number(code, x, high), x)  # exact
+    r = code.fma(-n, number(code, x, low), first)
+    return r, code.fma(-n, number(code, x, low), first - r), code.bits(shifted)
 
 
 def scale(code: Code, x: S, k: S) -> S:
     """`x * 2**n` rounded once, `k` from `reduce`."""
-    mantissa = 23 if x.dtype is F32 else 52
+    first, second = scale_factors(code, k)
+    return x * first * second
+
+
+def scale_factors(code: Code, k: S) -> tuple[S, S]:
+    """Two powers of two whose product is 2**n, be it too large or too small for a float."""
+    mantissa = 23 if k.dtype is I32 else 52
     half = code.op2("lshr", k, code.const(k.dtype, 1))
-    return x * code.from_bits(half << mantissa) * code.from_bits((k - half) << mantissa)
+    return code.from_bits(half << mantissa), code.from_bits((k - half) << mantissa)
+
+
+def power_of_two(code: Code, k: S) -> S:
+    """2**n where that is a normal number."""
+    mantissa, bias = (23, 127) if k.dtype is I32 else (52, 1023)
+    return code.from_bits((k - bias) << mantissa)
 
 
 def tail(code: Code, r: S) -> S:

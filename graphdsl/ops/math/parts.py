@@ -38,3 +38,45 @@ def clamp(code: Code, x: S, low: float, high: float) -> S:
     lower, upper = code.const(x.dtype, low), code.const(x.dtype, high)
     x = code.select(x < lower, lower, x)
     return code.select(x > upper, upper, x)
+
+
+def sign_of(code: Code, x: S) -> S:
+    """The sign bit of a float, where it stands in the int of its width."""
+    return code.bits(x) & -(1 << (8 * x.dtype.bytes - 1))
+
+
+def with_sign(code: Code, x: S, sign: S) -> S:
+    """`x` with its sign flipped where the sign bit of `sign` is set; the other bits of `sign` are 0."""
+    return code.from_bits(code.bits(x) ^ sign)
+
+
+# ---- numbers in two parts: a float and what is left, much smaller ----------------------------------
+
+Pair = tuple[S, S]
+
+
+def two_sum(x: S, y: S) -> Pair:
+    """The sum and its rounding error, exactly (Knuth)."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def quick_two_sum(x: S, y: S) -> Pair:
+    """`two_sum` where |x| ≥ |y| or x is 0 (Dekker)."""
+    total = x + y
+    return total, y - (total - x)
+
+
+def two_product(code: Code, x: S, y: S) -> Pair:
+    """The product and its rounding error, exactly where nothing underflows."""
+    product = x * y
+    return product, code.fma(x, y, -product)
+
+
+def quotient(code: Code, x: Pair, y: Pair) -> S:
+    """`x / y` of numbers in two parts, off by little more than the last rounding."""
+    reciprocal = 1.0 / (y[0] + y[1])
+    near = (x[0] + x[1]) * reciprocal
+    left = code.fma(-near, y[1], code.fma(-near, y[0], x[0]) + x[1])
+    return code.fma(left, reciprocal, near)
