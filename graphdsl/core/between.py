@@ -382,8 +382,9 @@ class Between:
         params, start = set(body.params), func.body.yields[result]
         while True:
             outer = self._back([start], lambda v: v not in params, None) if start not in params else {start}
-            found = frozenset(i for i, p in enumerate(body.params) if p in outer and p.type.dtype.is_float)
+            found = frozenset(i for i, p in enumerate(body.params) if p in outer and self.links.carries(p))
             self.values.update(outer)
+            self.walked.update(outer)
             if found == self._needs[key]:
                 return found
             self._needs[key] = found

@@ -15,14 +15,17 @@ from graphdsl.core.structure import operands, rebuilt, regions, results
 Values = dict[Value, Value]
 
 
-def clone_block(block: Block, values: Values, func: Callable[[Func], Func] | None = None) -> Block:
-    """A copy of `block`. `values` maps outer values (those it lacks stay); afterwards also the inner ones."""
-    return run(_block(block, values, func))
+def clone_block(
+    block: Block,
+    values: Values,
+    func: Callable[[Func], Func] | None = None,
+    copied: Callable[[Any, Any], None] | None = None,
+) -> Block:
+    """A copy of `block`. `values` maps outer values (those it lacks stay); afterwards also the inner ones.
 
-
-def clone_func(func: Func, values: Values | None = None, called: Callable[[Func], Func] | None = None) -> Func:
-    """A copy of a function."""
-    return Func(func.name, clone_block(func.body, {} if values is None else values, called), func.span)
+    `copied` is told of each instruction and block, and its copy.
+    """
+    return run(_block(block, values, func, copied or (lambda old, new: None)))
 
 
 def clone_value(value: Value) -> Value:
@@ -32,7 +35,9 @@ def clone_value(value: Value) -> Value:
     return copy
 
 
-def _block(block: Block, values: Values, func: Callable[[Func], Func] | None) -> Steps[Block]:
+def _block(
+    block: Block, values: Values, func: Callable[[Func], Func] | None, copied: Callable[[Any, Any], None]
+) -> Steps[Block]:
     def read(value: Value) -> Value:
         return values.get(value, value)
 
@@ -44,12 +49,14 @@ def _block(block: Block, values: Values, func: Callable[[Func], Func] | None) ->
     for instr in block.body:
         inner: dict[Block, Block] = {}
         for region in regions(instr):
-            inner[region] = yield _block(region, values, func)
+            inner[region] = yield _block(region, values, func, copied)
         made: Any = rebuilt(instr, read, make, inner.__getitem__)
         if func is not None and isinstance(made, Call):
             made.func = func(made.func)
+        copied(instr, made)
         copy.body.append(made)
     copy.yields = [read(v) for v in block.yields]
+    copied(block, copy)
     return copy
 
 

@@ -142,9 +142,13 @@ class Links:
         self.into[source].append((target, False))
         self.sources[target].append(source)
 
+    def carries(self, value: Value) -> bool:
+        """Whether a walk may come to a value of this type."""
+        return value.type.dtype.is_float
+
     def join(self, sources: Iterable[Value], targets: Iterable[Value]) -> None:
         for s, t in zip(sources, targets, strict=True):
-            if t.type.dtype.is_float:
+            if self.carries(t):
                 self.passes(s, t)
 
     def link(self, instr: Any) -> None:
@@ -170,10 +174,10 @@ class Links:
                     self.join(body.yields, targets)
             case Call(func=func, args=args, outs=outs):
                 for arg, param in zip(args, func.body.params, strict=True):
-                    if param.type.dtype.is_float:
+                    if self.carries(param):
                         self.into[arg].append((param, False))
                 for result, out in zip(func.body.yields, outs, strict=True):
-                    if out.type.dtype.is_float:
+                    if self.carries(out):
                         self.into[result].append((out, True))
                         self.origins[out].append(result)
             case Derive(y=y, seed=seed, outs=outs):

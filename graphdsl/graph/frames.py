@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphdsl.core.ir import Block, Const, Value
-from graphdsl.core.links import Links
 from graphdsl.graph.ir import Push, Read, Record
 from graphdsl.graph.saving import Entry, Saving, Tape
 
@@ -19,7 +18,7 @@ from graphdsl.graph.saving import Entry, Saving, Tape
 class Frame:
     """One execution of `block`, seen from the code that reverses it.
 
-    `at`: the place of its entry (None: the block's values are visible). `head` is read at the start of the reversing code.
+    `at`: the place of its entry (None: the block's values are visible). `head`: read at the start of the reversing code.
     """
 
     block: Block
@@ -43,8 +42,8 @@ class Frame:
 class Frames:
     """The frames around the place where the walk is, and the values as they are there."""
 
-    def __init__(self, links: Links, saving: Saving, tape: Tape) -> None:
-        self.links = links
+    def __init__(self, saving: Saving, tape: Tape) -> None:
+        self.links = saving.links
         self.saving = saving
         self.tape = tape
         self.home: Block | None = None  # the outermost block from which something saved here is read
@@ -75,8 +74,8 @@ class Frames:
 
     def reach(self) -> None:
         """Have the tape where it is read."""
-        assert self.home is not None
-        self.saving.reach(self.tape, self.home)
+        if self.home is not None:
+            self.saving.reach(self.tape, self.home)
 
     def value(self, value: Value) -> Value:
         """A value of the forward code, here."""

@@ -6,7 +6,6 @@ entry's place; places are values that hold no cotangent but lead the walk to the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from graphdsl.core.ir import Value
@@ -35,10 +34,8 @@ def leads(value: Value) -> bool:
 class GraphLinks(Links):
     """Of a graph in which some derivatives may have been built already."""
 
-    def join(self, sources: Iterable[Value], targets: Iterable[Value]) -> None:
-        for s, t in zip(sources, targets, strict=True):
-            if t.type.dtype.is_float or leads(t):
-                self.passes(s, t)
+    def carries(self, value: Value) -> bool:
+        return value.type.dtype.is_float or leads(value)
 
     def link(self, instr: Any) -> None:
         match instr:

@@ -19,14 +19,14 @@ from graphdsl.graph.walking import Flag, State, as_value, both, either, negated
 from graphdsl.ops.types import BOOL, I64, Type
 
 if TYPE_CHECKING:
-    from graphdsl.graph.reverse import Reverse
+    from graphdsl.graph.walk import Walk
 
 
 def _float(value: Value) -> bool:
     return value.type.dtype.is_float
 
 
-def move_back(walk: Reverse, sources: Sequence[Value], targets: Sequence[Value], state: State) -> None:
+def move_back(walk: Walk, sources: Sequence[Value], targets: Sequence[Value], state: State) -> None:
     """Across a join: sums and flags of `sources` go to `targets`, the last first."""
     pairs = list(zip(sources, targets, strict=True))
     sums = {s: state.sums.pop(s) for s, _ in pairs if s in state.sums}
@@ -42,7 +42,7 @@ def move_back(walk: Reverse, sources: Sequence[Value], targets: Sequence[Value],
 # ---- branches -------------------------------------------------------------------------------
 
 
-def branches(walk: Reverse, instr: If, state: State) -> Steps[None]:
+def branches(walk: Walk, instr: If, state: State) -> Steps[None]:
     """A completed `if`."""
     cond = walk.frames.value(instr.cond)
     outs = instr.outs
@@ -61,7 +61,7 @@ def branches(walk: Reverse, instr: If, state: State) -> Steps[None]:
     _merge(walk, instr, cond, ends, state)
 
 
-def _place_of(walk: Reverse, instr: If) -> Value:
+def _place_of(walk: Walk, instr: If) -> Value:
     """The place of the entry of the branch that was taken."""
     return walk.frames.value(walk.saving.places[instr])
 
@@ -81,7 +81,7 @@ class _Joined:
         return self.outs[-1]
 
 
-def _merge(walk: Reverse, instr: If, cond: Value, ends: list[tuple[Block, State]], state: State) -> None:
+def _merge(walk: Walk, instr: If, cond: Value, ends: list[tuple[Block, State]], state: State) -> None:
     (then_code, then), (else_code, orelse) = ends
     joined = _Joined()
     sums: dict[Value, Value | None] = {}
@@ -102,7 +102,7 @@ def _merge(walk: Reverse, instr: If, cond: Value, ends: list[tuple[Block, State]
         walk.write(If(instr.span, cond, then_code, else_code, tuple(joined.outs)))
 
 
-def _merge_targets(walk: Reverse, ends: list[tuple[Block, State]], joined: _Joined, state: State) -> None:
+def _merge_targets(walk: Walk, ends: list[tuple[Block, State]], joined: _Joined, state: State) -> None:
     (then_code, then), (else_code, orelse) = ends
 
     def flag(a: Flag, b: Flag) -> Flag:
@@ -129,7 +129,7 @@ def _merge_targets(walk: Reverse, ends: list[tuple[Block, State]], joined: _Join
 # ---- loops ----------------------------------------------------------------------------------
 
 
-def completed(walk: Reverse, loop: While | For, state: State) -> Steps[None]:
+def completed(walk: Walk, loop: While | For, state: State) -> Steps[None]:
     """A loop before the derivative: all its trips."""
     count = walk.frames.value(loop.count if isinstance(loop, For) else walk.saving.count(loop, None))
 
@@ -139,7 +139,7 @@ def completed(walk: Reverse, loop: While | For, state: State) -> Steps[None]:
     yield _Trips(walk, loop, loop.outs, count, place, state).run()
 
 
-def unfinished(walk: Reverse, loop: While | For, block: Block, state: State) -> Steps[None]:
+def unfinished(walk: Walk, loop: While | For, block: Block, state: State) -> Steps[None]:
     """A loop around the derivative: the trips before this one. `block` is its region that holds the derivative."""
     params = block.params if isinstance(loop, While) else block.params[1:]
     count = block.params[0] if isinstance(loop, For) else walk.saving.count(loop, block)
@@ -163,9 +163,7 @@ class _Carried:
 class _Trips:
     """One reverse loop. `bound` are the values at the end of the last trip to be reversed."""
 
-    def __init__(
-        self, walk: Reverse, loop: While | For, bound: Sequence[Value], count: Value, place: Any, state: State
-    ):
+    def __init__(self, walk: Walk, loop: While | For, bound: Sequence[Value], count: Value, place: Any, state: State):
         self.walk = walk
         self.loop = loop
         self.params = tuple(loop.body.params if isinstance(loop, While) else loop.body.params[1:])
@@ -186,7 +184,8 @@ class _Trips:
         marks = [j for j in live if not _float(self.bound[j])]
         outer = {v: self.carry_sum(v, v) for v in self.outer_values() if v in wanted and _float(v)}
         unfound = [i for i, h in enumerate(state.held) if h is not None]
-        self.targets = unfound if any(self.concerns_target(i) for i in unfound) else []
+        concerned = [i for i in unfound if self.concerns_target(i)]
+        self.targets = unfound if concerned and walk.settles else concerned
         flags = {i: self.carry_flags(i) for i in self.targets}
         found = {i: self.carry(state.found[i]) for i in self.targets}
         done = {i: self.carry(as_value(walk.emit, state.done[i])) for i in self.targets}

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphdsl.core.emit import Emit
-from graphdsl.core.ir import Apply, Block, Const, For, If, Value, While
-from graphdsl.core.links import Def, Links
+from graphdsl.core.ir import Apply, Block, Const, For, Func, If, Value, While
+from graphdsl.core.links import Def
 from graphdsl.graph.ir import NewTape, Push, Record
+from graphdsl.graph.links import GraphLinks
 from graphdsl.ops.op import Setting
 from graphdsl.ops.types import I64, Type
 from graphdsl.source.span import Span
@@ -21,9 +22,10 @@ PLACE = Type(I64)
 
 
 class Tape:
-    """A tape that may yet move outwards, or turn out to be the same as another."""
+    """A tape that may yet move outwards, or turn out to be the same as another. Not so a param of a function."""
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: Span, param: bool = False) -> None:
+        self.param = param
         self.value = Value(PLACE, "tape")
         self.span = span
         self.block: Block | None = None  # where it is made; None: a param, or not known yet
@@ -59,11 +61,13 @@ class Saving:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self.links: Links  # of the graph as it was before the derivative now being built
+        self.links: GraphLinks  # of the graph as it was before the derivative now being built
         self.entries: dict[Block, Entry] = {}
         self.places: dict[Any, Value] = {}  # of a branch, a loop: its result that is the place of the last entry
         self.counts: dict[While, tuple[Value, ...]] = {}
         self.tapes: list[Tape] = []
+        self.forms: dict[Func, Func] = {}  # functions that save, for those that do not
+        self.params: dict[Block, Tape] = {}  # the tapes that those are given, by their bodies
 
     # ---- tapes ----
 
@@ -75,7 +79,7 @@ class Saving:
     def unite(self, one: Tape, other: Tape) -> None:
         """Both are one tape from now on."""
         one, other = one.root(), other.root()
-        if one is not other:
+        if one is not other and not one.param and not other.param:
             other.same = one
             if other.block is not None:
                 self.reach(one, other.block)
@@ -89,6 +93,8 @@ class Saving:
     def reach(self, tape: Tape, block: Block) -> None:
         """The tape has to be there in `block`, too: it moves to the innermost block that encloses all its uses."""
         tape = tape.root()
+        if tape.param:
+            return
         if tape.block is None:
             tape.block = block
         elif tape.block is not block:
@@ -114,6 +120,7 @@ class Saving:
         if block in self.entries:
             self.unite(tape, self.entries[block].tape)
             return self.entries[block]
+        tape = self.params.get(self.links.owner[block].func.body, tape)
         owner = self.links.owner[block].instr
         push = Push(owner.span, tape.value, Record(), (), Value(PLACE))
         _graph(block).append(push)

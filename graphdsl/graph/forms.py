@@ -1,0 +1,100 @@
+"""Functions that save: what a reverse walk may need of a call is saved on the caller's tape.
+
+The saving form of a function has a tape as its last param, and as its last result the place of what its body saved. It
+is made once, for all derivatives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphdsl.core.clone import clone_block
+from graphdsl.core.ir import Block, Call, Derive, Func, Value
+from graphdsl.graph.between import GraphBetween
+from graphdsl.graph.ir import Push, Put, Read, Record, Take
+from graphdsl.graph.links import GraphLinks
+from graphdsl.graph.saving import PLACE, Entry, Saving, Tape
+
+
+def prepare(main: Func, derive: Derive, saving: Saving, tape: Tape) -> GraphBetween:
+    """Give every call that the walk comes through a function that saves; the walk, then."""
+    while True:
+        saving.links = links = GraphLinks(main)
+        between = GraphBetween(links, derive)
+        own = links.func_of(derive)
+        fresh = [
+            (call, within)
+            for call, within in _calls(links)
+            if call.func.body not in saving.params
+            and (within is own or within.body in saving.params)
+            and _crossed(call, between)
+        ]
+        if not fresh:
+            return between
+        for call, within in fresh:
+            given = saving.params.get(within.body, tape)
+            call.func = saving_form(call.func, saving)
+            call.args = (*call.args, given.value)
+            call.outs = (*call.outs, Value(PLACE))
+
+
+def _calls(links: GraphLinks) -> list[tuple[Call, Func]]:
+    """Every call, with the function in which it stands."""
+    found = {d.instr: links.owner[d.block].func for d in links.defs.values() if isinstance(d.instr, Call)}
+    return list(found.items())
+
+
+def _crossed(call: Call, between: GraphBetween) -> bool:
+    return any(v in between.values or any(v in h for h in between.holders) for v in call.outs)
+
+
+def saving_form(func: Func, saving: Saving) -> Func:
+    """The function that also saves what a reverse walk may need."""
+    if func in saving.forms:
+        return saving.forms[func]
+    form = saving.forms[func] = Func(f"{func.name}'", Block(), func.span)
+    tape = Tape(func.span, param=True)
+    values = {t.value: tape.value for t in saving.tapes if _within(t, func, saving)}
+    copies: dict[Any, Any] = {}
+    form.body = clone_block(func.body, values, copied=copies.__setitem__)
+    form.body.params.append(tape.value)
+    saving.params[form.body] = tape
+    _copy_entries(copies, tape, saving)
+    push = _push_of(form.body)
+    if push is None:
+        push = Push(func.span, tape.value, Record(), (), Value(PLACE))
+        body: list[Any] = form.body.body
+        body.append(push)
+        saving.entries[form.body] = Entry(tape, push)
+    form.body.yields.append(push.out)
+    return form
+
+
+def _within(tape: Tape, func: Func, saving: Saving) -> bool:
+    block = tape.root().block
+    return block is not None and block in saving.links.owner and saving.links.owner[block].func is func
+
+
+def _push_of(block: Block) -> Push | None:
+    found = [i for i in block.body if isinstance(i, Push)]
+    return found[0] if found else None
+
+
+def _copy_entries(copies: dict[Any, Any], tape: Tape, saving: Saving) -> None:
+    """The copies' entries have forms of their own, as more may be saved in them."""
+    records = {old.record: Record(list(old.record.types)) for old in copies if isinstance(old, Push)}
+    for old, new in copies.items():
+        if isinstance(new, Push | Read | Take | Put):
+            new.record = records.get(new.record, new.record)
+        if isinstance(old, Block) and old in saving.entries:
+            push = copies[saving.entries[old].push]
+            saving.entries[new] = Entry(tape, push)
+        elif old in saving.places:
+            saving.places[new] = new.outs[old.outs.index(saving.places[old])]
+        if old in saving.counts:
+            out, in_cond, in_body = saving.counts[old]
+            saving.counts[new] = (
+                new.outs[old.outs.index(out)],
+                new.cond.params[old.cond.params.index(in_cond)],
+                new.body.params[old.body.params.index(in_body)],
+            )

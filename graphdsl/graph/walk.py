@@ -1,0 +1,350 @@
+"""Walking back over the instructions of a block, and writing what that comes to: the rules of its ops.
+
+Running sums are kept for each value. What a walk needs of completed blocks is saved there (`graphdsl.graph.saving`); where it
+comes to a value that may be a target, that is found. Regions are in `graphdsl.graph.regions`, calls in `.calls`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from graphdsl.core.emit import Emit
+from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Leaf, ParamTarget, Value, While
+from graphdsl.core.links import Node
+from graphdsl.core.rules import Template, Use, inline, vjp_template
+from graphdsl.core.steps import Steps
+from graphdsl.core.structure import results
+from graphdsl.graph import regions
+from graphdsl.graph.between import GraphBetween
+from graphdsl.graph.frames import Frames
+from graphdsl.graph.ir import Push, Put, Read, Result, Take
+from graphdsl.graph.links import GraphLinks, saved, summed
+from graphdsl.graph.saving import Saving, Tape
+from graphdsl.graph.walking import Flag, State, as_value, either, negated
+from graphdsl.ops.op import Setting
+from graphdsl.ops.table import OPS
+from graphdsl.ops.types import Type
+from graphdsl.source.span import Span
+
+
+class Walk(ABC):
+    """The walk of `derive`: in its own function, or in one that was called before it. `tape` is the one it reads."""
+
+    settles = True  # whether all that is live is known here, so that the walk may end as soon as that is found
+
+    def __init__(self, derive: Derive, between: GraphBetween, saving: Saving, tape: Tape) -> None:
+        self.derive = derive
+        self.links: GraphLinks = saving.links
+        self.between = between
+        self.saving = saving
+        self.setting: Setting = saving.setting
+        self.tape = tape
+        self.frames = Frames(saving, tape)
+        self.code = Block()
+        self.emit = Emit(self.code, self.setting, derive.span)
+
+    @abstractmethod
+    def shadow(self) -> Value:
+        """The sums for saved values, of this derivative."""
+
+    @abstractmethod
+    def call(self, call: Call, state: State) -> None:
+        """A completed call."""
+
+    # ---- writing ----
+
+    @contextmanager
+    def into(self, block: Block) -> Iterator[None]:
+        """Write into another block."""
+        outer, self.emit.block = self.emit.block, block
+        yield
+        self.emit.block = outer
+
+    def at(self, span: Span) -> None:
+        """The code that follows belongs to this place of the source."""
+        self.emit.span = span
+
+    def write(self, instr: Any) -> None:
+        self.emit.block.body.append(instr)
+
+    def as_type(self, value: Value, type: Type) -> Value:
+        """The same value, whose sizes are known otherwise."""
+        if value.type == type:
+            return value
+        assert value.type.dtype is type.dtype
+        out = Value(type)
+        self.write(Convert(self.emit.span, value, out))
+        return out
+
+    def shaped(self, value: Value) -> Value:
+        """Something of the shape and dtype of a value of the forward code."""
+        if self.frames.visible(value) or not all(isinstance(d, int) for d in value.type.shape):
+            return self.frames.value(value)
+        return self.zeros(value)
+
+    def zeros(self, value: Value) -> Value:
+        """A cotangent of zeros for a value."""
+        t = Type(value.type.dtype, value.type.shape)
+        if not t.shape:
+            return self.emit.const(0.0, t.dtype)
+        if all(isinstance(d, int) for d in t.shape):
+            made: Value = self.emit.apply(OPS["zeros"], sizes=t.shape, dtype=t.dtype)
+            return made
+        return self.as_type(self.emit.zeros_like(self.frames.value(value)), t)
+
+    # ---- sums ----
+
+    def wants(self, node: Node, state: State) -> bool:
+        """Whether a cotangent for `node` serves some target."""
+        return node in self.between.values and any(
+            h is not None and node in reach for h, reach in zip(state.held, self.between.reach, strict=True)
+        )
+
+    def pass_on(self, value: Value, total: Value | None, state: State) -> None:
+        """A join hands its whole sum on to what it got `value` from."""
+        if not self.wants(value, state):
+            return
+        if total is None:
+            state.sums[value] = None
+        elif state.sums.get(value) is None:
+            state.sums[value] = self.as_type(total, Type(value.type.dtype, value.type.shape))
+        else:
+            state.sums[value] = self.emit.add(state.sums[value], total)
+
+    def total(self, value: Value, state: State) -> Value:
+        """The sum for a value so far, zeros if there is none."""
+        found = state.sums.get(value)
+        return self.zeros(value) if found is None else found
+
+    # ---- the walk ----
+
+    def settle(self, state: State) -> bool:
+        """Whether the walk ends here, as each live value is itself a target. They are found then."""
+        if not self.settles or not self.between.settled(state.abstract()):
+            return state.finished
+        for v, total in state.sums.items():
+            i = self.between.certain(v, state.abstract().held)
+            if i is not None:
+                flag = (state.held[i] or {}).get(v)
+                self.set_found(i, self.unfound(i, state) if flag is None else flag, total, state)
+        state.sums.clear()
+        state.held = [None] * len(state.held)
+        state.done = [True] * len(state.done)
+        return True
+
+    def block(self, block: Block, position: int, state: State) -> Steps[None]:
+        """Back over the instructions before `position`."""
+        for instr in reversed(block.body[:position]):
+            if state.finished:
+                return
+            match instr:
+                case If() | While() | For() | Call():
+                    if any(v in state.sums or state.holds(v) for v in instr.outs) or self._touches(instr, state):
+                        self.at(instr.span)
+                        yield self.region(instr, state)
+                case _:
+                    self.plain(instr, state)
+
+    def _touches(self, instr: Any, state: State) -> bool:
+        return self.between.touches(instr, state.abstract())
+
+    def region(self, instr: Any, state: State) -> Steps[None]:
+        if state.held and self._held_there(instr, state) and self.settle(state):
+            return
+        match instr:
+            case If():
+                yield regions.branches(self, instr, state)
+            case While() | For():
+                yield regions.completed(self, instr, state)
+            case _:
+                self.call(instr, state)
+
+    def _held_there(self, instr: Any, state: State) -> bool:
+        return any(state.holds(v) for v in instr.outs) or self._touches(instr, state)
+
+    def at_entry(self, func: Func, state: State) -> None:
+        """At the entry of a function: its params are new values."""
+        for p in func.body.params:
+            if state.holds(p):
+                self.capture(p, state.sums.get(p), state)
+
+    # ---- instructions ----
+
+    def plain(self, instr: Any, state: State) -> None:
+        """An instruction without regions."""
+        if isinstance(instr, Put):
+            self.put(instr, state)
+            return
+        outs = results(instr)
+        if not any(v in state.sums or state.holds(v) for v in outs):
+            return
+        self.at(instr.span)
+        if isinstance(instr, Convert):
+            self.convert(instr, state)
+            return
+        totals = [state.sums.pop(v, None) for v in outs]
+        if any(state.holds(v) for v in outs) and self._all_found(outs, state):
+            pass  # no rule of this instruction serves anything
+        else:
+            self.rules(instr, outs, totals, state)
+        for v, total in zip(outs, totals, strict=True):
+            self.made(instr, v, total, state)
+
+    def _all_found(self, outs: tuple[Value, ...], state: State) -> bool:
+        return all(h is None or (h and all(v in outs for v in h)) for h in state.held)
+
+    def made(self, instr: Any, value: Value, total: Value | None, state: State) -> None:
+        """`value` is made here: if it is a target, that is found."""
+        if isinstance(instr, Leaf) and total is not None:
+            for i, target in enumerate(self.derive.targets):
+                if isinstance(target, ParamTarget) and target.name == instr.param and state.held[i] is not None:
+                    self.set_found(i, self.unfound(i, state), total, state)
+                    state.held[i], state.done[i] = None, True
+        self.capture(value, total, state)
+
+    def capture(self, value: Value, total: Value | None, state: State) -> None:
+        """The targets that `value` may be are found, where it is them."""
+        for i, held in enumerate(state.held):
+            if held is None or value not in held:
+                continue
+            flag = held.pop(value)
+            self.set_found(i, flag, total, state)
+            state.done[i] = either(self.emit, state.done[i], flag)
+            if not held:
+                state.held[i] = None
+                state.done[i] = True
+
+    def unfound(self, i: int, state: State) -> Flag:
+        """Whether target `i` is still looked for."""
+        return negated(self.emit, state.done[i])
+
+    def set_found(self, i: int, flag: Flag, total: Value | None, state: State) -> None:
+        """Where `flag` holds, `total` is the derivative with respect to target `i`."""
+        if total is None or flag is False:
+            return
+        out = self.derive.outs[i].type
+        if total.type.dtype is not out.dtype:
+            total = self.emit.convert(total, out.dtype)
+        total = self.as_type(total, Type(out.dtype, out.shape))
+        if flag is True:
+            state.found[i] = total
+            return
+        chosen = Value(total.type)
+        branches = Block(yields=[total]), Block(yields=[state.found[i]])
+        self.write(If(self.emit.span, as_value(self.emit, flag), *branches, (chosen,)))
+        state.found[i] = chosen
+
+    def rules(self, instr: Any, outs: tuple[Value, ...], totals: list[Value | None], state: State) -> None:
+        """Hand the sums of an instruction's results on to what it read."""
+        match instr:
+            case Apply():
+                if any(t is not None for t in totals):
+                    self.apply(instr, totals, state)
+            case Result(arg=arg):
+                self.pass_on(arg, totals[0], state)
+            case Read():
+                self.read(instr, totals, state)
+            case Take():
+                self.take(instr, totals, state)
+
+    def convert(self, instr: Convert, state: State) -> None:
+        """The same value in another dtype: its cotangent is converted back."""
+        if instr.out in state.sums:
+            total = state.sums.pop(instr.out)
+            if total is not None and self.wants(instr.arg, state):
+                self._contribute(instr.arg, self.emit.convert(total, instr.arg.type.dtype), total, state)
+        for h in state.held:
+            if h is not None and instr.out in h:
+                h[instr.arg] = either(self.emit, h.pop(instr.out), h.get(instr.arg, False))
+
+    def _contribute(self, value: Value, part: Value, total: Value, state: State) -> None:
+        """Add a converted cotangent, which may be -0.0, to a sum."""
+        before = state.sums.get(value)
+        if before is None and part is not total:
+            before = self.emit.like(0.0, part)
+        if before is None:
+            self.pass_on(value, part, state)
+        else:
+            summed = self.emit.add(part, before) if value not in state.sums else self.emit.add(before, part)
+            state.sums[value] = self.as_type(summed, Type(value.type.dtype, value.type.shape))
+
+    def apply(self, instr: Apply, totals: list[Value | None], state: State) -> None:
+        """The rules of an op, for its operands from left to right."""
+        types = [a.type for a in instr.args]
+        out_types = [o.type for o in instr.outs]
+        gs: list[Value] | None = None
+        for i, arg in enumerate(instr.args):
+            if not arg.type.dtype.is_float or not self.wants(arg, state):
+                continue
+            before = state.sums.get(arg)
+            template = vjp_template(instr.op, instr.attrs, types, out_types, i, before is None, self.setting)
+            if template is None:
+                continue
+            if gs is None:
+                gs = [self.zeros(o) if t is None else t for o, t in zip(instr.outs, totals, strict=True)]
+            made = self.inline(template, instr, gs, before)
+            if made in gs:
+                made = self._renewed(made)
+            state.sums[arg] = self.as_type(made, Type(arg.type.dtype, arg.type.shape))
+
+    def inline(self, template: Template, instr: Apply, gs: list[Value], before: Value | None) -> Value:
+        """Write a rule, for the values it reads."""
+        first = [] if before is None else [before]
+        given = [*first, *gs]
+        uses = template.uses[len(given) :]
+        for value, use in zip((*instr.args, *instr.outs), uses, strict=True):
+            match use:
+                case Use.NONE:
+                    given.append(gs[0])
+                case Use.SHAPE:
+                    given.append(self.shaped(value))
+                case Use.VALUE:
+                    given.append(self.frames.value(value))
+        return inline(template, self.emit, *given)
+
+    def _renewed(self, value: Value) -> Value:
+        """A running sum is a value of its own, also where it begins with a whole cotangent: its uses sum apart."""
+        out = Value(value.type)
+        self.write(Result(self.emit.span, value, out))
+        return out
+
+    # ---- saved values in the code of other derivatives ----
+
+    def begin(self, block: Block, position: int, state: State) -> None:
+        """At the end of what is walked of `block`: sums that saved values already got elsewhere."""
+        for instr in block.body[:position]:
+            match instr:
+                case Push(record=record, values=values, out=out):
+                    fields = [(i, v) for i, v in enumerate(values) if saved(record, i) in self.between.values]
+                    self._begin(record, out, fields, state)
+                case Read(record=record, at=at, fields=indices, outs=outs):
+                    self._begin(record, at, list(zip(indices, outs, strict=True)), state)
+
+    def _begin(self, record: Any, at: Value, fields: list[tuple[int, Value]], state: State) -> None:
+        wanted = [(i, v) for i, v in fields if v.type.dtype.is_float and self.wants(v, state)]
+        if not wanted:
+            return
+        outs = tuple(Value(Type(v.type.dtype, v.type.shape)) for _, v in wanted)
+        place = self.frames.value(at)
+        self.frames.reach()
+        self.write(Take(self.emit.span, self.shadow(), record, place, tuple(i for i, _ in wanted), outs))
+        state.sums.update((v, out) for (_, v), out in zip(wanted, outs, strict=True))
+
+    def read(self, instr: Read, totals: list[Value | None], state: State) -> None:
+        """Sums for saved values go back to where those are kept."""
+        given = [(i, t) for i, t in zip(instr.fields, totals, strict=True) if t is not None]
+        if given:
+            place = self.frames.value(instr.at)
+            fields, values = tuple(i for i, _ in given), tuple(t for _, t in given)
+            self.write(Put(self.emit.span, self.shadow(), instr.record, place, fields, values))
+        self.pass_on(instr.at, None, state)
+
+    def take(self, instr: Take, totals: list[Value | None], state: State) -> None:
+        raise NotImplementedError("third derivatives through saved values", summed)
+
+    def put(self, instr: Put, state: State) -> None:
+        if instr.shadow in state.sums:
+            raise NotImplementedError("third derivatives through saved values")
