@@ -6,7 +6,6 @@ Derivatives are built one after the other: first those through which others walk
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from graphdsl.core.clone import clone_block
@@ -20,14 +19,16 @@ from graphdsl.graph.links import GraphLinks
 from graphdsl.graph.reverse import Reverse
 from graphdsl.graph.saving import Saving
 from graphdsl.ops.op import Setting
+from graphdsl.source.record import dataclass
 
 DERIVATIVE = "∂"  # before the name of a target: the derivative that was asked for, not the name's value
 
 
 @dataclass(eq=False)
 class Graph:
-    """A whole program as a graph. `main.body.yields` are the values of `outputs`, in order: each is a name, and whether
-    it is true there that the name is set is the output after it, named `name?` (only for names that some paths do not set).
+    """A whole program as a graph. `main.body.yields` are the values of `outputs`, in order.
+
+    Where some paths do not set a name, the output after it, `name?`, says whether it is set.
     """
 
     main: Func

@@ -76,8 +76,8 @@ def _within(tape: Tape, func: Func, saving: Saving) -> bool:
 
 
 def _push_of(block: Block) -> Push | None:
-    found = [i for i in block.body if isinstance(i, Push)]
-    return found[0] if found else None
+    body: list[Any] = block.body
+    return next((i for i in body if isinstance(i, Push)), None)
 
 
 def _copy_entries(copies: dict[Any, Any], tape: Tape, saving: Saving) -> None:

@@ -6,19 +6,19 @@ completed are read from its entry, at the start of the block that reverses it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from graphdsl.core.ir import Block, Const, Value
 from graphdsl.graph.ir import Push, Read, Record
 from graphdsl.graph.saving import Entry, Saving, Tape
+from graphdsl.source.record import dataclass, field
 
 
 @dataclass(eq=False)
 class Frame:
     """One execution of `block`, seen from the code that reverses it.
 
-    `at`: the place of its entry (None: the block's values are visible). `head`: read at the start of the reversing code.
+    `at`: the place of its entry (None: the block's values are visible). `head`: what is read before the reversing code.
     """
 
     block: Block

@@ -1,7 +1,7 @@
 """Walking back over the instructions of a block, and writing what that comes to: the rules of its ops.
 
-Running sums are kept for each value. What a walk needs of completed blocks is saved there (`graphdsl.graph.saving`); where it
-comes to a value that may be a target, that is found. Regions are in `graphdsl.graph.regions`, calls in `.calls`.
+Running sums are kept for each value. What a walk needs of completed blocks is saved there (`graphdsl.graph.saving`);
+where it comes to a value that may be a target, that is found. Regions are in `.regions`, calls in `.calls`.
 """
 
 from __future__ import annotations
@@ -247,6 +247,10 @@ class Walk(ABC):
                 self.pass_on(arg, totals[0], state)
             case Read():
                 self.read(instr, totals, state)
+            case Push(record=record, values=values):
+                for i, v in enumerate(values):  # the sums of floats were taken at the end of the block
+                    if not v.type.dtype.is_float and saved(record, i) in self.between.values:
+                        self.pass_on(v, None, state)
             case Take():
                 self.take(instr, totals, state)
 
