@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from graphdsl.ops.types import DType
 from graphdsl.runtime.events import Shown
 from graphdsl.source.diagnostic import Diagnostic
+from graphdsl.source.record import dataclass
 
 Event = tuple[int, list[Shown] | str]  # as `Recorded` keeps it: the line, and what was printed there
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from graphdsl.core.ir import Program
 from graphdsl.runtime.state import Runtime
+from graphdsl.source.record import dataclass, field
 
 MODES = ("eager", "graph")
 

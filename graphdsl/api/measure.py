@@ -9,12 +9,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from math import ceil
 
 from graphdsl.api.engines import MODES, Made
 from graphdsl.api.program import Given, Prepared, Program
 from graphdsl.runtime.events import Recorded
+from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Source
 from graphdsl.syntax import ast
 

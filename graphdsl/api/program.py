@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ import numpy as np
 from graphdsl.runtime.events import Recorded, Shown, Sink
 from graphdsl.runtime.state import Runtime, Stream
 from graphdsl.source.diagnostic import Diagnostic
+from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Source
 from graphdsl.syntax import ast
 from graphdsl.syntax.parser import parse
@@ -98,6 +97,8 @@ class Program:
         return found
 
     def _near(self, name: str, kind: str) -> str:
+        from difflib import get_close_matches
+
         known = [n for n, k in self.declared.items() if k == kind]
         if near := get_close_matches(name, known, 1, 0.5):
             return f"; did you mean `{near[0]}`?"

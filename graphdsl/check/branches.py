@@ -7,7 +7,6 @@ and joined as others are: `%exit` (this block was left), `%stop1` (a `break` was
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from graphdsl.check.context import Frame
@@ -17,6 +16,7 @@ from graphdsl.check.values import POISON, Binding, Slot
 from graphdsl.core.ir import Block, If, Value
 from graphdsl.ops.types import BOOL, Size, Type
 from graphdsl.source.diagnostic import Label
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 
 EXIT = "%exit"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from graphdsl.check.branches import DEAD, LOST, RESULT
 from graphdsl.check.context import Frame
@@ -12,6 +11,7 @@ from graphdsl.check.loop_types import LoopTypes
 from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Slot, has_poison
 from graphdsl.core.ir import Block, For, Value, While
+from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 

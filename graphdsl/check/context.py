@@ -7,7 +7,6 @@ instructions go; the functions on the tree take it as their first argument.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.check.journal import Journal
@@ -22,6 +21,7 @@ from graphdsl.ops.op import Op, Setting, TypeProblem
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, I64, Dim, DType, Size
 from graphdsl.source.diagnostic import Diagnostic, Label
+from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Source, Span
 from graphdsl.syntax import ast
 

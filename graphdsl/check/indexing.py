@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphdsl.check import names
@@ -15,6 +14,7 @@ from graphdsl.check.types import convert_freely
 from graphdsl.check.values import NONE, POISON, Binding, Special, Static, Tensor, Tuple, kind_name
 from graphdsl.core.ir import Value
 from graphdsl.ops.types import BOOL
+from graphdsl.source.record import dataclass
 from graphdsl.syntax import ast
 
 Entry = tuple[Any, ...]

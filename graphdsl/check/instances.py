@@ -6,7 +6,6 @@ Inside, every value is new; sizes that the caller does not know are new too, the
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
 
 from graphdsl.check.context import Frame, Shared
 from graphdsl.check.liveness import Liveness, liveness
@@ -31,6 +30,7 @@ from graphdsl.check.values import (
 from graphdsl.core.ir import Call, Const, Func, Value
 from graphdsl.ops.types import Dim, Size
 from graphdsl.source.diagnostic import Diagnostic
+from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Span
 
 Callee = Named | Closure

@@ -7,12 +7,12 @@ where it comes from, `hold` makes the binding that is read afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from graphdsl.check.context import Frame, same_dim
 from graphdsl.check.values import POISON, Binding, Special, Str, Tensor, Tuple, kind_name
 from graphdsl.core.ir import Convert, Undef, Value
 from graphdsl.ops.types import Dim, DType, Size, Type, join_dtypes
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 
 

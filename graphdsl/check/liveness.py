@@ -7,12 +7,12 @@ the start: the first finds what each loop reads from the trip before, the second
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from graphdsl.check.journal import Journal
 from graphdsl.check.outline import Outline
 from graphdsl.check.reads import inner_blocks, own_expressions, own_targets, reads, statements
 from graphdsl.check.trampoline import Steps, run
+from graphdsl.source.record import dataclass, field
 from graphdsl.syntax import ast
 
 Loop = ast.WhileStmt | ast.ForStmt

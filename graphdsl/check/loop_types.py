@@ -7,7 +7,6 @@ cost what their depth adds, not multiplies.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from graphdsl.check.branches import DEAD, LOST
 from graphdsl.check.context import Frame
@@ -27,6 +26,7 @@ from graphdsl.check.joins import (
 from graphdsl.check.values import POISON, Binding, Slot, leaves
 from graphdsl.core.ir import Value
 from graphdsl.ops.types import BOOL, Dim, Size, Type
+from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Span
 
 

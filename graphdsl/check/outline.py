@@ -6,9 +6,9 @@ A function reads an outer name if its text does, or that of a function it names 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from graphdsl.check.reads import Read, function_locals, function_reads, names_set, own_expressions, reads, statements
+from graphdsl.source.record import dataclass, field
 from graphdsl.syntax import ast
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from difflib import get_close_matches
 
 from graphdsl.source.diagnostic import Diagnostic, Label
 from graphdsl.source.span import Span
@@ -45,6 +44,8 @@ def in_order(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """The known name that `name` was probably meant to be."""
+    from difflib import get_close_matches
+
     close = get_close_matches(name, [k for k in known if not k.startswith("%")], 1, alike)
     return close[0] if close else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from graphdsl.check.activity import analyse
 from graphdsl.check.branches import DEAD, LOST
@@ -21,6 +21,7 @@ from graphdsl.ops.op import Setting
 from graphdsl.ops.types import F64, DType
 from graphdsl.runtime.garbage import fewer_collections
 from graphdsl.source.diagnostic import Diagnostic, ProgramError
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 

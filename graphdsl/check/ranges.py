@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import int_scalar_of
@@ -12,6 +10,7 @@ from graphdsl.check.values import POISON, Binding
 from graphdsl.core.ir import Block, Fail, If, Value
 from graphdsl.ops import faults
 from graphdsl.ops.types import I64, Size, Type
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 

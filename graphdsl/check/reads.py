@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from graphdsl.source.record import dataclass
 from graphdsl.syntax import ast
 from graphdsl.syntax.walk import children
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from graphdsl.check import faults, names
 from graphdsl.check.context import Frame, same_dim
@@ -14,6 +13,7 @@ from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Binding, Tensor, Tuple
 from graphdsl.core.ir import Block, Fail, If, Value
 from graphdsl.ops.types import Dim
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 

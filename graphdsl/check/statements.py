@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphdsl.check.branches import DEAD, EXIT, FALLS, LOST, RESULT, Flow, Path, merge, trial
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import handles, statement
@@ -11,6 +9,7 @@ from graphdsl.check.expect import condition, int_scalar
 from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import NOTHING, Binding, Slot
 from graphdsl.core.ir import Block, Seed, Value
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphdsl.check import faults
 from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.joins import converted
@@ -11,6 +9,7 @@ from graphdsl.check.values import POISON, Binding, Slot, Tensor, has_poison, kin
 from graphdsl.core.ir import Block, Fail, If, Value
 from graphdsl.ops.types import BOOL, Dim, DType, Size, Type, converts_freely
 from graphdsl.source.diagnostic import Label
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 

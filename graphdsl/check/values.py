@@ -7,12 +7,13 @@ values it holds (`leaves`) and put together again around others (`rebuild`): so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from graphdsl.core.ir import Item, Text, Value
 from graphdsl.ops.op import Op
 from graphdsl.ops.types import Type
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,6 +13,7 @@ from graphdsl.cli import status
 from graphdsl.cli.output import Output
 from graphdsl.source.diagnostic import ProgramError
 from graphdsl.source.files import read_source, source_of
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Source
 
 if TYPE_CHECKING:

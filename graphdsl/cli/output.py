@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -43,6 +42,8 @@ class Output:
             if self.as_json:
                 sys.stderr.write(json.problem(diagnostic) + "\n")
             else:
+                import shutil
+
                 from graphdsl.render.diagnostics import render
 
                 width = shutil.get_terminal_size((100, 24)).columns

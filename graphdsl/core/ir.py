@@ -17,12 +17,12 @@ Cotangents are summed for each `Value` of this form separately; what passes a va
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from graphdsl.ops.op import Attrs, Op
 from graphdsl.ops.types import Type
 from graphdsl.source.diagnostic import FaultKind, Label
+from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Span
 
 

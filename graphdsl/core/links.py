@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Value, While
 from graphdsl.core.printer import functions
 from graphdsl.core.structure import regions, results
 from graphdsl.ops.op import Op
+from graphdsl.source.record import dataclass
 
 Node = Hashable
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphdsl.core.emit import Emit
@@ -30,6 +29,7 @@ from graphdsl.ops.op import Attrs, Elementwise, Into, Op, Pointwise, Setting
 from graphdsl.ops.table import OPS
 from graphdsl.ops.type_rules import same_shape
 from graphdsl.ops.types import Dim, Size, Type
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Source, Span
 
 

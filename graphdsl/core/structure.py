@@ -7,10 +7,11 @@ A field `out` or `outs` is made; other fields with values (also inside items of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from graphdsl.core.ir import Block, Item, Value
+from graphdsl.source.record import dataclass
 
 Substitute = Callable[[Value], Value]
 

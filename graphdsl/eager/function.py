@@ -8,7 +8,6 @@ nothing is looked up as it runs but kernels, by global name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Block, Instr, Value
@@ -18,6 +17,7 @@ from graphdsl.eager import instructions
 from graphdsl.eager.liveness import Plan
 from graphdsl.eager.module import Lines, Module
 from graphdsl.eager.records import Recorder
+from graphdsl.source.record import dataclass, field
 
 DEEPEST = 12  # regions in one Python function; CPython refuses 20 nested loops and 100 levels of indentation
 

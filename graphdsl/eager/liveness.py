@@ -8,13 +8,13 @@ needed, which joins need no node of their own, and which values can share a name
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Block, Instr, Value
 from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import operands, results
 from graphdsl.ops.op import Effect
+from graphdsl.source.record import dataclass, field
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphdsl.core import ir
@@ -14,6 +13,7 @@ from graphdsl.eager.tape import Rule
 from graphdsl.ops.op import Setting
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import Type
+from graphdsl.source.record import dataclass
 
 if TYPE_CHECKING:
     from graphdsl.eager.function import FunctionWriter

@@ -27,7 +27,7 @@ def prepare(main: Func, derive: Derive, saving: Saving, tape: Tape) -> GraphBetw
             for call, within in _calls(links)
             if call.func.body not in saving.params
             and (within is own or within.body in saving.params)
-            and _crossed(call, between)
+            and call in between.calls
         ]
         if not fresh:
             return between
@@ -42,10 +42,6 @@ def _calls(links: GraphLinks) -> list[tuple[Call, Func]]:
     """Every call, with the function in which it stands."""
     found = {d.instr: links.owner[d.block].func for d in links.defs.values() if isinstance(d.instr, Call)}
     return list(found.items())
-
-
-def _crossed(call: Call, between: GraphBetween) -> bool:
-    return any(v in between.values or any(v in h for h in between.holders) for v in call.outs)
 
 
 def saving_form(func: Func, saving: Saving) -> Func:

@@ -159,8 +159,11 @@ class Walk(ABC):
                 yield regions.branches(self, instr, state)
             case While() | For():
                 yield regions.completed(self, instr, state)
-            case _:
+            case Call() if instr in self.between.calls:
                 self.call(instr, state)
+            case Call():  # nothing is walked for beyond: what is live is a target
+                for v in instr.outs:
+                    self.capture(v, state.sums.pop(v, None), state)
 
     def _held_there(self, instr: Any, state: State) -> bool:
         return any(state.holds(v) for v in instr.outs) or self._touches(instr, state)

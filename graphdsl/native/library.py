@@ -50,7 +50,8 @@ def build(target: Target) -> bytes:
     define_block(module, target)
     for entry in draw_entries().values():
         define_draw(module, target, entry)
-    return target.object_code(str(module))
+    # the loops that count are written as vectors already; unrolled ones would double the time this takes
+    return target.object_code(str(module), loops=False)
 
 
 @cache

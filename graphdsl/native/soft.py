@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import ir
 
 from graphdsl.ops.scalar import S
-from graphdsl.ops.types import F32, F64, I64
+from graphdsl.ops.types import F32, F64
 
 if TYPE_CHECKING:
     from graphdsl.native.scalar import Llvm

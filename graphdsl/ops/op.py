@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.ops.types import DType, Type
 from graphdsl.source.diagnostic import FaultKind
+from graphdsl.source.record import dataclass
 
 if TYPE_CHECKING:
     from graphdsl.core.emit import Emit

@@ -14,10 +14,10 @@ In the core, `prepare` of the ops (graphdsl.ops.indexing) has checked ints and t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.ops.types import I64
+from graphdsl.source.record import dataclass
 
 if TYPE_CHECKING:
     from graphdsl.ops.scalar import Code, Reader, S

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from graphdsl.source.record import dataclass
 
 
 class DType(enum.Enum):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from graphdsl.render.paint import Paint
 from graphdsl.source.diagnostic import Diagnostic, Label
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Source, Span
 
 TAB = 4

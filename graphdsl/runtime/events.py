@@ -6,12 +6,12 @@ One event for each text, and one for each run of consecutive values of a `print`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from graphdsl.ops.types import DType
+from graphdsl.source.record import dataclass, field
 
 
 class Shown(NamedTuple):

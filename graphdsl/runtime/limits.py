@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
 from math import prod
-from pathlib import Path
 
 from graphdsl.source.diagnostic import Fault, FaultKind
+from graphdsl.source.record import dataclass, field
 
 TOO_LARGE = FaultKind(
     "E0720", "{0} would take {1}, more than the limit of {2}", "smaller sizes, or a higher --memory-limit"
@@ -29,7 +28,8 @@ def available_memory() -> int:
             found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in _CGROUP:
         try:
-            found.append(int(Path(path).read_text("ascii")))
+            with open(path, encoding="ascii") as file:
+                found.append(int(file.read()))
         except (OSError, ValueError):
             continue
     return int(min(found) * _SHARE)

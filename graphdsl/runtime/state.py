@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from graphdsl.ops.types import DType, Type
 from graphdsl.runtime.events import Recorded, Sink
 from graphdsl.runtime.limits import Limits
+from graphdsl.source.record import dataclass, field
 
 
 @dataclass

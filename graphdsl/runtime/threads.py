@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _chosen: int | None = None
 _pool: ThreadPoolExecutor | None = None
@@ -41,6 +44,8 @@ def share(n: int, multiple: int, work: Callable[[int, int], object]) -> None:
     parts = max(1, min(count(), n // multiple))
     size = -(-n // (parts * multiple)) * multiple
     if parts > 1 and _pool is None:
+        from concurrent.futures import ThreadPoolExecutor  # 10 ms that small programs do not need
+
         _pool = ThreadPoolExecutor(count() - 1, "graphdsl")
     others = [_pool.submit(work, i, min(i + size, n)) for i in range(size, n, size)] if _pool is not None else []
     work(0, min(size, n))

@@ -7,9 +7,9 @@ when the place is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 
 

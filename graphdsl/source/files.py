@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from graphdsl.source.diagnostic import Diagnostic, ProgramError
 from graphdsl.source.span import Source, Span
@@ -10,7 +10,8 @@ from graphdsl.source.span import Source, Span
 
 def read_source(path: str) -> Source:
     """The program in a file. Raises `OSError` where it cannot be read, `ProgramError` where it is no text."""
-    return source_of(path, Path(path).read_bytes(), str(Path(path).parent))
+    with open(path, "rb") as file:
+        return source_of(path, file.read(), os.path.dirname(path) or ".")
 
 
 def source_of(name: str, data: bytes, folder: str = ".") -> Source:

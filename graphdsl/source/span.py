@@ -7,7 +7,8 @@ and diagnostic carries a span. Offsets count code points; lines and columns coun
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+
+from graphdsl.source.record import dataclass, field
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,9 @@ Walkers over it are iterative (`graphdsl.syntax.walk`): trees may be 100,000 dee
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
+from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Source, Span
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from dataclasses import dataclass
-from difflib import get_close_matches
 
 from graphdsl.source.diagnostic import Diagnostic, Label, ProgramError
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Source, Span
 from graphdsl.syntax import ast
 from graphdsl.syntax.lexer import Token
@@ -235,6 +234,8 @@ class ExpressionBuilder:
     def type_(self, start: int, end: int, name: Token, dims: tuple[int | ast.Name | None, ...] | None) -> ast.TypeExpr:
         word = self.text[name.start : name.end]
         if word not in DTYPES:
+            from difflib import get_close_matches
+
             near = get_close_matches(word, [*DTYPES, *_OTHER_TYPES], 1, 0.6)
             guess = _OTHER_TYPES.get(near[0], near[0]) if near else None
             hint = f"did you mean `{guess}`?" if guess else f"the dtypes are {' '.join(DTYPES)}"

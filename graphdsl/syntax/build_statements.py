@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 from graphdsl.syntax.build import ExpressionBuilder
@@ -229,7 +227,7 @@ class Builder(ExpressionBuilder):
             raise self.error("E0124", "the path of a module is plain text", module.span)
         path = module.parts[0]
         if alias is None:
-            stem = PurePosixPath(path).stem
+            stem = path.rpartition("/")[2].partition(".")[0]
             hint = f"write `use {module.span.text} as {stem if stem.isidentifier() else 'name'}`"
             raise self.error("E0124", "a module that is a path needs a name", span, hint)
         return ast.Use(span, path, True, alias)

@@ -5,9 +5,8 @@ The rules are asked in order, the first that knows the mistake speaks. Each gets
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphdsl.source.diagnostic import Diagnostic, Label, ProgramError
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 from graphdsl.syntax.lalr import Tables, Unexpected
 from graphdsl.syntax.lexer import CLOSERS, END, NEWLINE, Lexer, Token, unclosed

@@ -7,9 +7,9 @@ It keeps three stacks, so depth costs no recursion, and passes over rules that o
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from graphdsl.syntax.lexer import END, Token, Vocabulary
@@ -172,4 +172,5 @@ def _add(children: list[Any], value: Any) -> None:
 @cache
 def tables() -> Tables:
     """The tables shipped with the package."""
-    return Tables(json.loads(Path(__file__).with_name("tables.json").read_text("utf-8")))
+    with open(os.path.join(os.path.dirname(__file__), "tables.json"), encoding="utf-8") as file:
+        return Tables(json.load(file))

@@ -4,14 +4,13 @@ elements.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphdsl.core.ir import Apply, Value
 from graphdsl.ops.op import Pointwise
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import BOOL, DType
 from graphdsl.ops.types import I64 as INT
 from graphdsl.source.diagnostic import FaultKind
+from graphdsl.source.record import dataclass
 
 
 class _Dry(Code):

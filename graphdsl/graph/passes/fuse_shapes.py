@@ -7,7 +7,6 @@ was never set, it has no sizes.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from typing import Any
 
 from graphdsl.core import ir
@@ -16,6 +15,7 @@ from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import regions, results
 from graphdsl.graph.ir import Fused, Read
 from graphdsl.ops.op import Elementwise, Pointwise
+from graphdsl.source.record import dataclass, field
 
 
 @dataclass

@@ -50,8 +50,8 @@ class Compiled:
 
     @property
     def peak_bytes(self) -> int:
-        """The most bytes that buffers took at once in the last run."""
-        return int(self._memory[Word.PEAK])
+        """The most that tensors took at once in the last run."""
+        return self._memory[Word.PEAK]
 
     def llvm(self) -> str:
         """The LLVM IR as it was written."""
