@@ -303,7 +303,7 @@ def test_limits_of_nesting() -> None:
         ("x = a if b\n", "E0110", "", "`else` is expected"),
         ("if a: x = 1", "E0110", ":", "braces"),
         ("print a,", "E0110", "", "comma"),
-        ("x = 1 +", "E0110", "", "value is missing"),
+        ("x = 1 +", "E0110", "+", "value is missing"),
         ("x[] = 3", "E0110", "]", "empty"),
         ("x = a == not b", "E0110", "not", "brackets"),
         ("x = 2(3)", "E0110", "2", "product"),

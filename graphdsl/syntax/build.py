@@ -29,12 +29,14 @@ class Paren:
 
 
 class ExpressionBuilder:
-    """Makes expressions. `largest` holds literals 9223372036854775808 that no minus has claimed yet."""
+    """Makes expressions. `largest` holds literals 9223372036854775808 that no minus has claimed yet, `stranded` those
+    that none can."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.text = source.text
         self.largest: dict[int, ast.Number] = {}
+        self.stranded: list[ast.Number] = []
 
     def span(self, start: int, end: int) -> Span:
         return Span(self.source, start, end)
@@ -44,13 +46,12 @@ class ExpressionBuilder:
         return ProgramError(Diagnostic(code, message, span, hint, labels))
 
     def expression(self, start: int, end: int, expr: ast.Expr) -> ast.Expr:
-        self.check_largest()
         return expr
 
-    def check_largest(self) -> None:
-        """An error for the first 9223372036854775808 that is not the operand of a minus."""
-        for number in self.largest.values():
-            raise self._too_large(number.span)
+    def unclaimed(self) -> list[Diagnostic]:
+        """An error for each 9223372036854775808 that is not the operand of a minus."""
+        numbers = [*self.stranded, *self.largest.values()]
+        return [self._too_large(number.span).diagnostics[0] for number in numbers]
 
     # ---- atoms ------------------------------------------------------------------------------
 
@@ -98,13 +99,10 @@ class ExpressionBuilder:
 
     def unwrap(self, start: int, end: int, paren: Paren) -> ast.Expr:
         """An expression in brackets: its span takes them in."""
-        self.largest_stands_alone(paren.expr)
+        if (number := self.largest.pop(id(paren.expr), None)) is not None:
+            self.stranded.append(number)
         paren.expr.span = self.span(start, end)
         return paren.expr
-
-    def largest_stands_alone(self, expr: ast.Expr) -> None:
-        if id(expr) in self.largest:
-            raise self._too_large(expr.span)
 
     def tuple_(self, start: int, end: int, *items: ast.Expr) -> ast.TupleLit:
         return ast.TupleLit(self.span(start, end), items)

@@ -14,7 +14,6 @@ class Builder(ExpressionBuilder):
     """Makes the whole tree. Each method is a rule of the grammar."""
 
     def module(self, start: int, end: int, *body: ast.Stmt | None) -> list[ast.Stmt]:
-        self.check_largest()
         return [s for s in body if s is not None]
 
     def block(self, start: int, end: int, *body: ast.Stmt | None) -> ast.BlockNode:
@@ -53,8 +52,6 @@ class Builder(ExpressionBuilder):
 
     def _one(self, values: tuple[ast.Expr, ...]) -> ast.Expr:
         """One value; several, written without brackets, are a tuple."""
-        for value in values:
-            self.largest_stands_alone(value)
         if len(values) == 1:
             return values[0]
         return ast.TupleLit(values[0].span.to(values[-1].span), values)

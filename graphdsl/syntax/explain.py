@@ -247,6 +247,8 @@ def _missing(scene: Scene) -> Diagnostic:
             return scene.problem("E0110", f"no statement starts with {found}", hint)
         if before.kind == "[" and token.kind == "]":
             return scene.problem("E0110", "this index is empty", "all of an axis is `x[:]`")
+        if not scene.same_line or token.kind in (END, NEWLINE):
+            return scene.problem("E0110", f"a value is missing after {scene.text(before)}", hint, before)
         return scene.problem("E0110", f"a value is missing between {scene.text(before)} and {found}", hint)
     if scene.accepts("NAME"):
         hint = hint or ("a type is a dtype, as in `f64[n, 3]`" if before.kind == ":" else None)

@@ -125,13 +125,16 @@ class Machine:
                     return values[-1]
         raise AssertionError("the tokens had no end")
 
-    def drop_statement(self) -> tuple[int, int]:
+    def drop_statement(self, blocks: int) -> tuple[int, int]:
         """Takes the statement back that is being read, as if it had been read whole (its value is None).
 
-        Gives the offset where it began (-1: it had not) and how many blocks are open around it.
+        At most `blocks` blocks are open: one that has been closed is part of the statement. Gives the offset where it
+        began (-1: it had not) and how many blocks are open around it.
         """
         states = self.tables.states
-        keep = next(i for i in range(len(self.states) - 1, -1, -1) if "statement" in states[self.states[i]])
+        opened = [i for i, value in enumerate(self.values) if isinstance(value, Token) and value.kind == "{"]
+        highest = opened[blocks] if len(opened) > blocks else len(self.states) - 1
+        keep = next(i for i in range(highest, -1, -1) if "statement" in states[self.states[i]])
         begin = self.begins[keep] if keep < len(self.begins) else -1
         del self.states[keep + 1 :]
         del self.values[keep:]

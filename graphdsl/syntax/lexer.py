@@ -240,6 +240,8 @@ def unexpected_character(char: str) -> tuple[str, str | None]:
     message = f"{shown} (U+{ord(char):04X}) has no meaning here"
     if char.isspace() or char in "\u200b\ufeff\u2060":
         return message, "it looks like a blank and is none: replace it by a plain one"
+    if not char.isprintable():
+        return message, "remove it"
     return message, _LOOKALIKES.get(char)
 
 

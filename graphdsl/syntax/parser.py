@@ -19,7 +19,8 @@ MOST_ERRORS = 20
 def parse(source: Source) -> ast.Module:
     """The tree of a whole file. After a problem the next statement is read, so that all are found."""
     lexer = Lexer(tables().vocabulary, source)
-    machine = Machine(tables(), "module", Builder(source))
+    builder = Builder(source)
+    machine = Machine(tables(), "module", builder)
     problems: list[Diagnostic] = []
     while True:
         try:
@@ -29,15 +30,20 @@ def parse(source: Source) -> ast.Module:
             if len(problems) < MOST_ERRORS and skip_statement(machine, lexer, problems[-1]):
                 continue
         else:
+            problems += builder.unclaimed()
             if not problems:
                 return ast.Module(source, cast(list[ast.Stmt], body), lexer.comments)
-        raise ProgramError(*problems) from None
+        raise ProgramError(*sorted(problems, key=lambda p: p.span.start)) from None
 
 
 def parse_expression(source: Source, start: int, end: int) -> ast.Expr:
     """The expression that a range of a source holds: a gap of a string."""
     lexer = Lexer(tables().vocabulary, source, start, end)
-    return cast(ast.Expr, _run(Machine(tables(), "expression", Builder(source)), lexer))
+    builder = Builder(source)
+    expr = _run(Machine(tables(), "expression", builder), lexer)
+    if problems := builder.unclaimed():
+        raise ProgramError(*problems)
+    return cast(ast.Expr, expr)
 
 
 def _run(machine: Machine, lexer: Lexer) -> object:

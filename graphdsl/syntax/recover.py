@@ -9,7 +9,7 @@ from graphdsl.syntax.lexer import Lexer, Token
 
 def skip_statement(machine: Machine, lexer: Lexer, problem: Diagnostic) -> bool:
     """Sets machine and lexer behind the statement in which `problem` was found; false where that makes no sense."""
-    begin, blocks = machine.drop_statement()
+    begin, blocks = machine.drop_statement(len(lexer.blocks) - (lexer.current.kind == "{"))
     reached = max(problem.span.end, *(label.span.end for label in problem.labels), 0)
     lexer.current = Token("}", problem.span.start, problem.span.start)  # a newline ends what was dropped
     del lexer.brackets[blocks:]
