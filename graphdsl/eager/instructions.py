@@ -94,12 +94,15 @@ def _derive(w: FunctionWriter, instr: ir.Derive) -> None:
     seed = applied.scalar(w.module, 1.0, instr.y.type.dtype) if instr.seed is None else w.value(instr.seed)
     seed_node = "None" if instr.seed is None else w.node(instr.seed)
     types = w.module.constant(tuple(out.type for out in instr.outs))
-    args = ["rt", w.node(instr.y), seed, w.tuple(nodes), w.tuple(values), types]
+    args = [w.node(instr.y), seed, w.tuple(nodes), w.tuple(values), types]
     if record:
-        args.append(seed_node)
+        args += [seed_node, w.module.constant(instr.y.type)]
     outs = []
     for out in instr.outs:
         outs.append(w.target(out))
         if record:
             outs.append(w.node_target(out) if recorder.tracks(out) else "_")
     w.add(f"{w.tuple(outs)} = {'derive_recorded' if record else 'derive'}({', '.join(args)})", instr)
+    for out in instr.outs:  # each is a value of its own
+        if recorder.tracks(out):
+            w.add(f"{w.node(out)} = {recorder.enter(w.node(out), out)}")

@@ -208,8 +208,6 @@ class _Walk:
             self._hope(instr.inits[i], slots[i])
             if not self.use(instr.inits[i]):
                 shared.add(i)
-            elif names[instr.inits[i]] != slots[i]:
-                dead.append(instr.inits[i])
         self.plan.shared[instr] = shared
         if dead:
             self.plan.dies_after[instr] = dead

@@ -12,6 +12,7 @@ from graphdsl.core import ir
 from graphdsl.core.ir import Block, Func, Instr, Program, Value
 from graphdsl.core.steps import run as run_steps
 from graphdsl.core.structure import regions
+from graphdsl.eager.derive import derive, derive_recorded
 from graphdsl.eager.function import FunctionWriter
 from graphdsl.eager.liveness import analyse
 from graphdsl.eager.module import Module
@@ -23,6 +24,8 @@ from graphdsl.runtime.feeds import fit_all
 from graphdsl.runtime.garbage import fewer_collections
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
+
+_DERIVATIVES = {"derive": derive, "derive_recorded": derive_recorded}
 
 
 class Results(NamedTuple):
@@ -62,7 +65,7 @@ class Compiled:
     def run(self, runtime: Runtime) -> Results:
         """Run the program. Raises `ProgramError` for what fails as it runs, after all that was printed before it."""
         runtime.fed.update(fit_all(self.feeds, runtime.feeds, runtime.limits))
-        space: dict[str, Any] = {**SUPPORT, **self.module.globals, "rt": runtime}
+        space: dict[str, Any] = {**SUPPORT, **_DERIVATIVES, **self.module.globals, "rt": runtime}
         exec(self.code, space)
         main = space[self.module.callee(self.program.main)]
         with np.errstate(all="ignore"), fewer_collections():

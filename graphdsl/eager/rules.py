@@ -10,7 +10,7 @@ from graphdsl.core.ir import Block, Value
 from graphdsl.core.rules import NOWHERE, Template, Use, vjp_template
 from graphdsl.eager.tape import Contribution, Rule
 from graphdsl.ops.op import Attrs, Op, Setting
-from graphdsl.ops.types import Type
+from graphdsl.ops.types import F32, F64, Type
 
 Saved = dict[int, Use]  # by number among operands, then results: what a node keeps of it
 
@@ -81,6 +81,24 @@ def _passing(type: Type, more: bool) -> Template:
     return Template(block, (Use.VALUE,) * len(block.params), more)
 
 
+def recorded_step(name: str, type: Type) -> Contribution:
+    """One step on a pair of value and node, recorded: "from_zero" adds +0.0, "cast" makes the other float `type`."""
+    key = (name, type.dtype, type.rank)
+    if key not in _steps:
+        source = Type(type.dtype, (0,) * type.rank)
+        other = F64 if name == "cast" and type.dtype is F32 else F32 if name == "cast" else type.dtype
+        g, x, y = (Value(source.with_dtype(other)) for _ in range(3))
+        block = Block([g, x, y])
+        emit = Emit(block, Setting(type.dtype), NOWHERE)
+        block.yields = [emit.add(g, emit.like(0.0, g)) if name == "from_zero" else emit.convert(g, type.dtype)]
+        template = Template(block, (Use.VALUE, Use.NONE, Use.NONE), owned=True)
+        rule = OpRule(1, (0,), [(template, template)], {})
+        nothing = (0, rule, None)  # contributions take a node to read from
+        _steps[key] = lambda pair: rule.recorded.first[0](pair, nothing)  # type: ignore[misc]
+    return _steps[key]
+
+
+_steps: dict[Any, Contribution] = {}
 _rules: dict[Any, Rule] = {}
 
 

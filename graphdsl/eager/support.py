@@ -1,4 +1,4 @@
-"""What the generated code calls: effects, derivatives, wrapping. `SUPPORT` is its global names."""
+"""What the generated code calls: effects, wrapping of ints. `SUPPORT` is its global names."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphdsl.core import ir
-from graphdsl.eager.tape import Node, backward, last_leaf, origin, tick
-from graphdsl.ops.types import F32, Type
+from graphdsl.eager.tape import tick
 from graphdsl.runtime.events import Shown
 from graphdsl.runtime.format import formatted, text
 from graphdsl.runtime.state import Runtime
@@ -87,68 +86,9 @@ def failure(instr: ir.Fail, numbers: Sequence[int], words: Sequence[Any]) -> Fau
     return Fault(instr.kind, *numbers, *instr.words, *shown)
 
 
-# ---- derivatives ------------------------------------------------------------------------------
-
-
-def derive(
-    rt: Runtime,
-    y: Node | None,
-    seed: Any,
-    nodes: Sequence[Node | str | None],
-    values: Sequence[Any],
-    types: Sequence[Type],
-) -> list[Any]:
-    """The derivatives of `y` with respect to the values whose nodes are given."""
-    places = _places(rt, y, nodes)
-    found = {} if y is None else backward(y, seed + 0.0, {p for p in places if p is not None})
-    return [
-        _like(values[i], found[p], types[i]) if p in found else _zeros(rt, nodes[i], values[i], types[i])
-        for i, p in enumerate(places)
-    ]
-
-
-def derive_recorded(
-    rt: Runtime,
-    y: Node | None,
-    seed: Any,
-    nodes: Sequence[Node | str | None],
-    values: Sequence[Any],
-    types: Sequence[Type],
-    seed_node: Node | None,
-) -> list[Any]:
-    """The same, with a node for each result."""
-    places = _places(rt, y, nodes)
-    found = {} if y is None else backward(y, (seed + 0.0, seed_node), {p for p in places if p is not None}, record=True)
-    results: list[Any] = []
-    for i, p in enumerate(places):
-        results.extend(found[p] if p in found else (_zeros(rt, nodes[i], values[i], types[i]), None))
-    return results
-
-
-def _places(rt: Runtime, y: Node | None, nodes: Sequence[Node | str | None]) -> list[int | None]:
-    """The numbers of the nodes of targets; a text is a param, and means its leaf on which `y` last depended."""
-    return [None if n is None else last_leaf(y, n) if isinstance(n, str) else origin(n)[0] for n in nodes]
-
-
-def _zeros(rt: Runtime, node: Any, value: Any, type: Type) -> Any:
-    if type.rank:
-        shape = np.shape(value) if value is not None else [d if isinstance(d, int) else 0 for d in type.shape]
-        return np.zeros(shape, type.dtype.numpy)
-    return np.float32(0) if type.dtype is F32 else 0.0
-
-
-def _like(value: Any, result: Any, type: Type) -> Any:
-    """A derivative in the dtype that the target's name has."""
-    if type.rank:
-        return result if result.dtype == type.dtype.numpy else result.astype(type.dtype.numpy)
-    return np.float32(result) if type.dtype is F32 else float(result)
-
-
 SUPPORT: dict[str, Any] = {
     "Shape": Shape,
     "copysign": copysign,
-    "derive": derive,
-    "derive_recorded": derive_recorded,
     "failure": failure,
     "inf": inf,
     "nan": nan,

@@ -13,7 +13,7 @@ from graphdsl.eager.function import FunctionWriter
 from graphdsl.eager.liveness import analyse
 from graphdsl.eager.module import Module
 from graphdsl.eager.records import Recorder
-from graphdsl.eager.rules import OpRule
+from graphdsl.eager.rules import OpRule, PassRule
 from graphdsl.eager.support import SUPPORT
 from graphdsl.eager.tape import Contribution
 from graphdsl.ops.op import Setting
@@ -33,7 +33,14 @@ def compile_template(template: Template, rule: OpRule, record: bool) -> Contribu
         _from_node(writer, p, k, rule)
     run(writer.block(template.block))
     result = template.out
-    writer.add(f"return {writer.value(result)}, {writer.node(result)}" if record else f"return {writer.value(result)}")
+    if record:
+        node = writer.node(result)
+        if result in lead and not isinstance(rule, PassRule):
+            # a running sum is a value of its own, also where it begins with a whole cotangent
+            node = recorder.enter(node, result)
+        writer.add(f"return {writer.value(result)}, {node}")
+    else:
+        writer.add(f"return {writer.value(result)}")
     module.function("rule", [*names, "node"], writer.scope.lines)
     space: dict[str, Any] = {**SUPPORT, **module.globals}
     exec(module.compile(), space)
