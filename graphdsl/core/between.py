@@ -11,7 +11,6 @@ The checker decides by it what is an error, eager mode what to record, graph mod
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphdsl.core.ir import (
@@ -31,6 +30,7 @@ from graphdsl.core.ir import (
 from graphdsl.core.links import Links, Node, receives
 from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import results
+from graphdsl.source.record import dataclass
 
 _PATIENCE = 4  # trips of a loop walked one by one before their states are merged
 _EFFORT = 20_000  # blocks walked one by one before loops are taken as a whole
@@ -55,8 +55,8 @@ class Between:
     """The walk of one derivative.
 
     Afterwards `values` are all values that were live, and `walked` those of them from which the walk went on; `through`
-    are the derivatives among what it walked through (maybe this one: its result from an earlier trip). `holders` are,
-    for each target, the values that may be it.
+    are the derivatives among what it walked through (maybe this one: its result from an earlier trip), `calls` the
+    calls. `holders` are, for each target, the values that may be it.
     """
 
     def __init__(self, links: Links, derive: Derive) -> None:
@@ -66,6 +66,7 @@ class Between:
         self.values: set[Node] = set()
         self.walked: set[Node] = set()
         self.through: dict[Derive, None] = {}
+        self.calls: dict[Call, None] = {}
         self.ended = False  # every path was walked to its end before the entry of the function
         self.effort = 0
         self.holders = [self._holders(t) for t in derive.targets]
@@ -120,18 +121,18 @@ class Between:
 
     def settled(self, state: State) -> bool:
         """Whether each live value is itself a target, to which nothing earlier can add."""
-        return self.finished(state) or all(self.certain(v, state.held) is not None for v in state.live)
+        return self.finished(state) or all(self.certain(v, state.held) for v in state.live)
 
-    def certain(self, node: Node, held: Sequence[frozenset[Node] | None]) -> int | None:
-        """The target that `node` holds, where no other target can lead to it."""
-        found = None
+    def certain(self, node: Node, held: Sequence[frozenset[Node] | None]) -> bool:
+        """Whether `node` is a target, and no other target can lead to it."""
+        found = False
         for i, holders in enumerate(held):
             if holders is None:
                 continue
             if self.is_target(node, i, holders):
-                found = i
+                found = True
             elif node in self.strict[i]:
-                return None
+                return False
         return found
 
     def is_target(self, node: Node, i: int, holders: frozenset[Node]) -> bool:
@@ -277,6 +278,7 @@ class Between:
             case For(outs=outs, body=body):
                 after = yield self._trips(instr, self.move(state, outs, body.yields), outs, state)
             case Call(func=func, args=args, outs=outs):
+                self.calls[instr] = None
                 inner = self.move(state, outs, func.body.yields)
                 yield self.block(func.body, len(func.body.body), inner)
                 for p in func.body.params:
@@ -367,6 +369,7 @@ class Between:
     def _through_call(self, call: Call, live: Iterable[Node]) -> set[Node]:
         """The arguments that the live results of a call depend on."""
         found: set[Node] = set()
+        self.calls[call] = None
         for k, out in enumerate(call.outs):
             if out in live:
                 found.update(call.args[i] for i in self._params_of(call.func, k))

@@ -6,16 +6,15 @@ Derivatives are built one after the other: first those through which others walk
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from graphdsl.core.clone import clone_block
 from graphdsl.core.ir import Block, Call, Derive, Func, Program, Value, walk
 from graphdsl.core.printer import functions
-from graphdsl.core.structure import reconnect, regions
 from graphdsl.graph.between import GraphBetween
 from graphdsl.graph.forms import prepare
 from graphdsl.graph.ir import Result
 from graphdsl.graph.links import GraphLinks
+from graphdsl.graph.rename import blocks_of, graph_body, rename
 from graphdsl.graph.reverse import Reverse
 from graphdsl.graph.saving import Saving
 from graphdsl.ops.op import Setting
@@ -118,32 +117,8 @@ def _called(func: Func) -> list[Func]:
 
 def _finish(main: Func, same: dict[Value, Value]) -> None:
     """Replace values that are others by now, and results of derivatives by what they are equal to."""
-    for func in [*functions(main), main]:
-        todo = [func.body]
-        while todo:
-            block = todo.pop()
-            kept: list[Any] = []
-            for instr in block.body:
-                if isinstance(instr, Result):
-                    same[instr.out] = instr.arg
-                else:
-                    kept.append(instr)
-                todo.extend(regions(instr))
-            block.body = kept
-    for func in [*functions(main), main]:
-        _rename(func.body, same)
-
-
-def _rename(body: Block, same: dict[Value, Value]) -> None:
-    def read(value: Value) -> Value:
-        while value in same:
-            value = same[value]
-        return value
-
-    todo = [body]
-    while todo:
-        block = todo.pop()
-        for instr in block.body:
-            reconnect(instr, read)
-            todo.extend(regions(instr))
-        block.yields = [read(v) for v in block.yields]
+    for block in blocks_of(main):
+        results = [i for i in graph_body(block) if isinstance(i, Result)]
+        same.update((i.out, i.arg) for i in results)
+        block.body = [i for i in block.body if not isinstance(i, Result)]
+    rename(main, same)

@@ -7,8 +7,6 @@ the params, and what was found. Both are known before its body is, so it may cal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphdsl.core.ir import Block, Call, Func, Value
 from graphdsl.core.steps import run
 from graphdsl.graph.frames import Frame
@@ -16,6 +14,7 @@ from graphdsl.graph.saving import PLACE, Tape
 from graphdsl.graph.walk import Walk
 from graphdsl.graph.walking import Flag, State, as_value, either
 from graphdsl.ops.types import BOOL, Type
+from graphdsl.source.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ to the same sum. For that a shadow of a tape has room for a running sum for each
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphdsl.core.ir import Block, Value
 from graphdsl.ops.types import Type
+from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 
 

@@ -7,7 +7,6 @@ may be found inside, and what was found.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.core.clone import free_values
@@ -17,6 +16,7 @@ from graphdsl.graph.frames import Frame
 from graphdsl.graph.saving import PLACE
 from graphdsl.graph.walking import Flag, State, as_value, both, either, negated
 from graphdsl.ops.types import BOOL, I64, Type
+from graphdsl.source.record import dataclass, field
 
 if TYPE_CHECKING:
     from graphdsl.graph.walk import Walk

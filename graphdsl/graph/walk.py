@@ -125,11 +125,12 @@ class Walk(ABC):
         """Whether the walk ends here, as each live value is itself a target. They are found then."""
         if not self.settles or not self.between.settled(state.abstract()):
             return state.finished
+        held = state.abstract().held
         for v, total in state.sums.items():
-            i = self.between.certain(v, state.abstract().held)
-            if i is not None:
-                flag = (state.held[i] or {}).get(v)
-                self.set_found(i, self.unfound(i, state) if flag is None else flag, total, state)
+            for i, holders in enumerate(held):
+                if holders is not None and self.between.is_target(v, i, holders):
+                    flag = (state.held[i] or {}).get(v)
+                    self.set_found(i, self.unfound(i, state) if flag is None else flag, total, state)
         state.sums.clear()
         state.held = [None] * len(state.held)
         state.done = [True] * len(state.done)

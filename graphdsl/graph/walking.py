@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphdsl.core.between import State as Abstract
 from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Value
 from graphdsl.ops.types import BOOL
+from graphdsl.source.record import dataclass
 
 Flag = bool | Value
 
