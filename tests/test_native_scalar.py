@@ -26,7 +26,20 @@ def target(request: pytest.FixtureRequest) -> Target:
 def specials(dtype: DType) -> np.ndarray:
     info = np.finfo(dtype.numpy)
     tiny, low, top = float(info.tiny), float(info.smallest_subnormal), float(info.max)
-    ones = [0.0, 1.0, 1 + float(info.eps), 1.5, 0.1, 1 / 3, 2.5, 0.5, 0.49999999999999994, 1e10, 2.0**52 + 0.5, math.inf]
+    ones = [
+        0.0,
+        1.0,
+        1 + float(info.eps),
+        1.5,
+        0.1,
+        1 / 3,
+        2.5,
+        0.5,
+        0.49999999999999994,
+        1e10,
+        2.0**52 + 0.5,
+        math.inf,
+    ]
     values = [*ones, tiny, tiny - low, low, 3 * low, top, top / 2, math.sqrt(tiny), math.nan, 2.0**63, 2.0**31]
     return np.array(values + [-v for v in values], dtype.numpy)
 
@@ -128,15 +141,21 @@ def test_binary(target: Target, dtype: DType, name: str) -> None:
     y = np.concatenate([y, numbers(dtype, 3000, 6), np.linspace(-1, 2, 997).astype(dtype.numpy)])
     numpy = {"sub": "subtract", "mul": "multiply", "div": "divide", "rem": "fmod"}.get(name, name)
     with np.errstate(all="ignore"):
-        same_bits(array_function(lambda code, x, y: code.op2(name, x, y), [dtype] * 2, target)(x, y), getattr(np, numpy)(x, y))
+        same_bits(
+            array_function(lambda code, x, y: code.op2(name, x, y), [dtype] * 2, target)(x, y), getattr(np, numpy)(x, y)
+        )
 
 
 @pytest.mark.parametrize("dtype", [I32, I64])
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "and", "or", "xor"])
 def test_ints_wrap(target: Target, dtype: DType, name: str) -> None:
     x, y = numbers(dtype, 1000, 7), numbers(dtype, 1000, 8)
-    numpy = {"sub": "subtract", "mul": "multiply"}.get(name, f"bitwise_{name}" if name in ("and", "or", "xor") else name)
-    same_bits(array_function(lambda code, x, y: code.op2(name, x, y), [dtype] * 2, target)(x, y), getattr(np, numpy)(x, y))
+    numpy = {"sub": "subtract", "mul": "multiply"}.get(
+        name, f"bitwise_{name}" if name in ("and", "or", "xor") else name
+    )
+    same_bits(
+        array_function(lambda code, x, y: code.op2(name, x, y), [dtype] * 2, target)(x, y), getattr(np, numpy)(x, y)
+    )
 
 
 @pytest.mark.parametrize("dtype", [I32, I64])
@@ -182,7 +201,14 @@ def test_other_conversions(target: Target, source: DType, to: DType) -> None:
 def test_comparisons_and_select(target: Target, dtype: DType, name: str) -> None:
     values = specials(dtype) if dtype.is_float else np.array([-2, -1, 0, 1, 2, 3]).astype(dtype.numpy)
     x, y = (a.ravel() for a in np.meshgrid(values, values))
-    numpy = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}[name]
+    numpy = {
+        "eq": "equal",
+        "ne": "not_equal",
+        "lt": "less",
+        "le": "less_equal",
+        "gt": "greater",
+        "ge": "greater_equal",
+    }[name]
     holds = getattr(np, numpy)(x, y)
     same_bits(array_function(lambda code, x, y: code.compare(name, x, y), [dtype] * 2, target)(x, y), holds)
 

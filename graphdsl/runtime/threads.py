@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
 
 _chosen: int | None = None
 _pool: ThreadPoolExecutor | None = None
@@ -46,7 +49,8 @@ def share(n: int, multiple: int, work: Callable[[int, int], object]) -> None:
     if parts > 1 and _pool is None:
         from concurrent.futures import ThreadPoolExecutor  # 10 ms that small programs do not need
 
-        _pool = ThreadPoolExecutor(count() - 1, "graphdsl")
+        # NumPy's warnings are off for each thread apart
+        _pool = ThreadPoolExecutor(count() - 1, "graphdsl", partial(np.seterr, all="ignore"))
     others = [_pool.submit(work, i, min(i + size, n)) for i in range(size, n, size)] if _pool is not None else []
     work(0, min(size, n))
     for other in others:
