@@ -12,7 +12,7 @@ from graphdsl.native.program.memory import Memory
 from graphdsl.native.program.words import Word
 
 _STACK = 1 << 29  # bytes, of which the system hands out only what is used: 10,000 calls of 50 kB
-_POLL = 0.05  # seconds; Windows does not interrupt a wait
+_POLL = 0.05  # seconds: Windows does not interrupt a wait, nor does a signal that another thread got
 
 
 class _Worker:
@@ -61,7 +61,7 @@ def _wait(done: Any, memory: Memory) -> None:
     interrupted: BaseException | None = None
     while True:
         try:
-            if done.acquire(timeout=_POLL if os.name == "nt" else -1):
+            if done.acquire(timeout=_POLL):
                 break
         except KeyboardInterrupt as caught:
             interrupted = caught
