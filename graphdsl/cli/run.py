@@ -48,5 +48,5 @@ def _fetch(program: Program, mode: str, inputs: Inputs, wanted: tuple[str, ...],
     end = len(program.source.text)
     for name in wanted:
         if name not in result.values:
-            raise ProgramError(Diagnostic("E0711", f"`{name}` was never set", Span(program.source, end, end)))
+            raise ProgramError(Diagnostic("E0720", f"`{name}` was never set", Span(program.source, end, end)))
     output.sink().values(program.source.place(end)[0], [result.values[name] for name in wanted])

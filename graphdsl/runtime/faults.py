@@ -9,9 +9,9 @@ from typing import Any
 from graphdsl.core import ir
 from graphdsl.source.diagnostic import Diagnostic, Fault, FaultKind, Label
 
-TOO_DEEP = FaultKind("E0721", "more than {0} calls are active", "a recursion needs a case that ends it")
-NO_MEMORY = FaultKind("E0722", "there is not enough memory")
-OUT_OF_TIME = FaultKind("E0723", "the time limit of {0} s was reached")
+TOO_DEEP = FaultKind("E0731", "more than {0} calls are active", "a recursion needs a case that ends it")
+NO_MEMORY = FaultKind("E0732", "there is not enough memory")
+OUT_OF_TIME = FaultKind("E0733", "the time limit of {0} s was reached")
 MOST_CALLS = 10_000
 
 

@@ -12,7 +12,7 @@ from graphdsl.source.diagnostic import Fault, FaultKind
 from graphdsl.source.record import dataclass, field
 
 TOO_LARGE = FaultKind(
-    "E0720", "{0} would take {1}, more than the limit of {2}", "smaller sizes, or a higher --memory-limit"
+    "E0730", "{0} would take {1}, more than the limit of {2}", "smaller sizes, or a higher --memory-limit"
 )
 _SHARE = 0.8  # of what the machine or its container has
 _CGROUP = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")

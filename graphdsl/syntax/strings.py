@@ -31,7 +31,7 @@ def string_parts(source: Source, start: int, end: int) -> tuple[str | ast.Gap, .
             parts.append(gap)
             at = gap.span.end
         elif char == "}":
-            raise _error(source, "E0107", "this `}` ends no gap", at, at + 1, "a brace in a text is written `}}`")
+            raise _error(source, "E0126", "this `}` ends no gap", at, at + 1, "a brace in a text is written `}}`")
         else:
             chars.append(char)
             at += 1
@@ -51,11 +51,11 @@ def _escape(source: Source, at: int, end: int) -> tuple[str, int]:
         if len(digits) == 4 and all(d in "0123456789abcdefABCDEF" for d in digits):
             if not 0xD800 <= int(digits, 16) < 0xE000:
                 return chr(int(digits, 16)), at + 6
-            raise _error(source, "E0106", "half of a character", at, at + 6, "put the character itself in the string")
+            raise _error(source, "E0125", "half of a character", at, at + 6, "put the character itself in the string")
         hint = "four hexadecimal digits follow `\\u`, as in `\\u00e9`"
-        raise _error(source, "E0106", "this escape is not complete", at, at + 2 + len(digits), hint)
+        raise _error(source, "E0125", "this escape is not complete", at, at + 2 + len(digits), hint)
     hint = 'the escapes are `\\n` `\\t` `\\"` `\\\\` `\\uXXXX`; a backslash is written `\\\\`'
-    raise _error(source, "E0106", f"there is no escape `\\{kind}`", at, at + 2, hint)
+    raise _error(source, "E0125", f"there is no escape `\\{kind}`", at, at + 2, hint)
 
 
 def _gap(source: Source, at: int, end: int) -> ast.Gap:
@@ -65,13 +65,13 @@ def _gap(source: Source, at: int, end: int) -> ast.Gap:
     close = source.text.find("}", at, end)
     if close < 0:
         hint = "a gap ends with `}`; a brace in a text is written `{{`"
-        raise _error(source, "E0107", "this gap is never closed", at, at + 1, hint)
+        raise _error(source, "E0126", "this gap is never closed", at, at + 1, hint)
     colon = _spec(source.text, at + 1, close)
     if not source.text[at + 1 : colon].strip():
-        raise _error(source, "E0107", "this gap is empty", at, close + 1, "a brace in a text is written `{{`")
+        raise _error(source, "E0126", "this gap is empty", at, close + 1, "a brace in a text is written `{{`")
     if "{" in source.text[at + 1 : close]:
         brace = source.text.index("{", at + 1)
-        raise _error(source, "E0107", "a gap holds no other gap", brace, brace + 1, "compute it before, and name it")
+        raise _error(source, "E0126", "a gap holds no other gap", brace, brace + 1, "compute it before, and name it")
     expr = parse_expression(source, at + 1, colon)
     return ast.Gap(Span(source, at, close + 1), expr, source.text[colon + 1 : close] if colon < close else "")
 
