@@ -1,0 +1,32 @@
+"""Every program of `tests/programs` and `samples` does what is written beside its code, in both modes alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdsl.source.files import read_source
+from tests import expectations
+from tests.running import MODES, events, said
+
+ROOT = Path(__file__).parent.parent
+PROGRAMS = sorted([*(ROOT / "tests" / "programs").glob("*.gdl"), *(ROOT / "samples").glob("*.gdl")])
+
+
+def given(arguments: list[str]) -> dict[str, dict[str, str]]:
+    """`--feed x=3 --set w=2` as the two dictionaries."""
+    found: dict[str, dict[str, str]] = {"feeds": {}, "sets": {}}
+    for option, value in zip(arguments[::2], arguments[1::2], strict=True):
+        name, _, text = value.partition("=")
+        found[{"--feed": "feeds", "--set": "sets"}[option]][name] = text
+    return found
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+def test_a_program_says_what_is_written_beside_it(path: Path) -> None:
+    expected = expectations.read(path)
+    assert expected.prints or expected.error, "a program without expectations tests nothing"
+    runs = {mode: said(read_source(str(path)), mode, **given(expected.arguments)) for mode in MODES}
+    assert runs["eager"] == runs["graph"]
+    assert not expectations.differences(expected, events(runs["eager"]))
