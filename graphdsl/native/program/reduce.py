@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from graphdsl.core.ir import Apply
+from graphdsl.core.ir import Apply, Value
 from graphdsl.graph.passes.fuse_kinds import same_dim
 from graphdsl.native.flow import I64, POINTER, VOID, at, int64, loop, slot
 from graphdsl.native.program.frame import Frame
@@ -43,12 +43,10 @@ def reduce(frame: Frame, instr: Apply) -> None:
     """Any reduction."""
     compute = instr.op.compute
     assert isinstance(compute, Reduce)
-    if not instr.args[0].type.shape:
-        raise TypeError("a scalar is reduced by nothing")
     if compute.kind == "sum_to":
         sum_to(frame, instr)
         return
-    x = frame.tensor(instr.args[0])
+    x = _operand(frame, instr.args[0])
     axes = _axes(frame, x, [a in instr.attrs["axes"] for a in range(len(x.sizes))])
     if instr.fails:
         for axis in instr.attrs["axes"]:
@@ -67,6 +65,17 @@ def reduce(frame: Frame, instr: Apply) -> None:
     result = frame.new(out.type.dtype, sizes)
     call(frame, compute.kind, x, result.data, axes)
     frame.values[out] = whole(out.type, [result.data, result.owner, *sizes])
+
+
+def _operand(frame: Frame, value: Value) -> Tensor:
+    """What is reduced; a scalar as a tensor of one element, for a sum turns its -0.0 into +0.0 like any other's."""
+    if value.type.shape:
+        return frame.tensor(value)
+    b, dtype = frame.b, value.type.dtype
+    memory = slot(b, memory_type(dtype))
+    number = frame.values[value]
+    b.store(b.zext(number, memory_type(BOOL)) if dtype is BOOL else number, memory)
+    return Tensor(dtype, memory, ir.Constant(POINTER, None), ())
 
 
 def _loaded(frame: Frame, memory: ir.Value, dtype: Any) -> ir.Value:
@@ -136,7 +145,7 @@ def _library_kind(kind: str) -> str:
 def sum_to(frame: Frame, instr: Apply) -> None:
     """A sum over the axes along which the second operand was repeated; the operand itself where it was not."""
     b, out = frame.b, instr.outs[0]
-    x = frame.tensor(instr.args[0])
+    x = _operand(frame, instr.args[0])
     like = instr.args[1]
     lead = len(x.sizes) - like.type.rank
     sizes = frame.tensor(like).sizes if like.type.shape else ()
