@@ -1,42 +1,25 @@
-"""From a graph to an object: the module is written, optimised, and kept in the cache under the graph's own text."""
+"""From a graph to an object. All that needs LLVM is behind here: code from the cache is linked without it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import cache as once
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm
 
 from graphdsl.core import ir
 from graphdsl.core.steps import run
-from graphdsl.native import cache
 from graphdsl.native.flow import POINTER, at
-from graphdsl.native.linked import Linked
 from graphdsl.native.program import support
-from graphdsl.native.program.fingerprint import fingerprint, sources
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.machine import plain_floats
 from graphdsl.native.program.regions import block, function
 from graphdsl.native.program.sites import Sites
-from graphdsl.native.program.unit import ENTRY, Unit
+from graphdsl.native.program.unit import Unit
 from graphdsl.native.program.values import parts
 from graphdsl.native.program.words import Status, Word
 from graphdsl.native.target import Target, host
-
-
-@dataclass
-class Built:
-    """An object ready to run, and what making it took."""
-
-    linked: Linked
-    entry: int
-    build_seconds: float
-    compile_seconds: float
-    cached: bool
-    imports: list[str] = field(default_factory=list)
 
 
 def write(main: ir.Func, places: Sites, target: Target) -> Unit:
@@ -69,27 +52,28 @@ def _main(frame: Frame, main: ir.Func) -> Any:
     b.ret(llvm.Constant(llvm.IntType(32), Status.DONE))
 
 
-def build(main: ir.Func, places: Sites, use_cache: bool = True) -> Built:
-    """The object of a graph, from the cache if it is there."""
+@dataclass(frozen=True)
+class Code:
+    """An object, and the names that it takes from outside."""
+
+    object: bytes
+    imports: tuple[str, ...]
+    write_seconds: float
+
+
+def compiled(main: ir.Func, places: Sites) -> Code:
+    """The object of a graph."""
     started = time.perf_counter()
-    target = host()
-    name = cache.key("program", fingerprint(main, places), target.key)
-    found = cache.read(name) if use_cache else None
-    built = time.perf_counter()
-    if found is None:
-        unit = write(main, places, target)
-        text = str(unit.module)
-        built = time.perf_counter()
-        code = target.object_code(text, loops=False)  # kernels are vector code as they are written
-        imports = _imports(unit.module)
-        if use_cache:
-            cache.write(name, "\n".join([*imports, ""]).encode() + b"\0" + code)
-    else:
-        listed, _, code = found.partition(b"\0")
-        imports = listed.decode().split()
-    linked = Linked(code, [ENTRY], resolved(imports))
-    done = time.perf_counter()
-    return Built(linked, linked[ENTRY], built - started, done - built, found is not None, imports)
+    unit = write(main, places, host())
+    text = str(unit.module)
+    written = time.perf_counter() - started
+    # kernels are vector code as they are written
+    return Code(host().object_code(text, loops=False), tuple(_imports(unit.module)), written)
+
+
+def support_object() -> bytes:
+    """The object of the functions that all programs share."""
+    return host().object_code(str(support.module(host())))
 
 
 def _imports(module: llvm.Module) -> list[str]:
@@ -103,25 +87,3 @@ def _imports(module: llvm.Module) -> list[str]:
         if outside:
             names.append(thing.name)
     return names
-
-
-def resolved(names: Iterable[str]) -> dict[str, int]:
-    """Addresses of what programs call; nothing is loaded that is not asked for."""
-    found = {}
-    for name in names:
-        if name in support.SIGNATURES:
-            found[name] = support_library()[name]
-        else:
-            from graphdsl.native.library import library
-
-            found[name] = library()[name]
-    return found
-
-
-@once
-def support_library() -> Linked:
-    """The functions that all programs share, linked once."""
-    target = host()
-    text_key = cache.key("support", sources(), target.key)
-    code = cache.obtain(text_key, lambda: target.object_code(str(support.module(target))))
-    return Linked(code, support.SIGNATURES)

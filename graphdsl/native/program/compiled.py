@@ -9,11 +9,10 @@ from typing import Any
 from graphdsl.core import ir
 from graphdsl.core.structure import operands
 from graphdsl.native.program import effects
-from graphdsl.native.program.build import Built, build
+from graphdsl.native.program.link import Built, build
 from graphdsl.native.program.memory import Fed, Memory, copied, result, scalar_word
 from graphdsl.native.program.sites import Sites, sites
-from graphdsl.native.program.values import words
-from graphdsl.native.program.words import Status, Word
+from graphdsl.native.program.words import Status, Word, words
 from graphdsl.native.program.worker import perform
 from graphdsl.runtime.faults import fault_diagnostic
 from graphdsl.runtime.state import Runtime
@@ -107,7 +106,7 @@ class Compiled:
 
     def _team(self) -> int:
         """The threads, if there is a kernel that may want them."""
-        if "gdl.team.run" not in self.built.imports:
+        if "run.team.run" not in self.built.imports:
             return 0
         from graphdsl.native.program.helpers import team
         from graphdsl.runtime.threads import count

@@ -147,7 +147,7 @@ class Frame:
     def new(self, dtype: DType, sizes: Sequence[ir.Value]) -> Tensor:
         """A tensor of these sizes (none negative), with undefined elements; leaves where there is no memory."""
         bytes = self.product([*sizes, int64(dtype.bytes)])
-        owner = self.b.call(self.unit.outside("gdl.new"), [self.context, bytes])
+        owner = self.b.call(self.unit.outside("run.new"), [self.context, bytes])
         self.memory_unless(self.b.icmp_unsigned("!=", owner, ir.Constant(POINTER, None)))
         return Tensor(dtype, at(self.b, owner, HEADER_BYTES), owner, tuple(sizes))
 
@@ -155,7 +155,7 @@ class Frame:
         """A tensor of zeros."""
         made = self.new(dtype, sizes)
         bytes = self.b.mul(self.count(made), int64(dtype.bytes))
-        self.b.call(self.unit.outside("gdl.zero"), [made.data, bytes])
+        self.b.call(self.unit.outside("run.zero"), [made.data, bytes])
         return made
 
     def memory_unless(self, there_was: ir.Value) -> None:
@@ -195,7 +195,7 @@ class Frame:
 
     def release(self, owner: ir.Value) -> None:
         """One reference less."""
-        self.b.call(self.unit.outside("gdl.release"), [self.context, owner])
+        self.b.call(self.unit.outside("run.release"), [self.context, owner])
 
     def alone(self, owner: ir.Value) -> ir.Value:
         """Whether there is one reference only."""

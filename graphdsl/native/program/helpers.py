@@ -6,7 +6,7 @@ import ctypes
 import os
 from functools import cache
 
-from graphdsl.native.program.team import MOST_THREADS, TEAM_WORDS, Team
+from graphdsl.native.program.words import MOST_THREADS, TEAM_WORDS, Team
 
 
 def team(threads: int) -> int:
@@ -16,7 +16,7 @@ def team(threads: int) -> int:
 
 @cache
 def _team(threads: int) -> int:
-    from graphdsl.native.program.build import support_library
+    from graphdsl.native.program.link import support_library
 
     api = ctypes.pythonapi
     api.PyThread_allocate_lock.restype = ctypes.c_void_p
@@ -38,7 +38,7 @@ def _team(threads: int) -> int:
         api.PyThread_acquire_lock(lock, 1)
         words[Team.LOCKS + i] = lock
         places[2 * i], places[2 * i + 1] = address, i
-        begin = support_library()["gdl.team.help"]
+        begin = support_library()["run.team.help"]
         if api.PyThread_start_new_thread(begin, ctypes.addressof(places) + 16 * i) == ctypes.c_ulong(-1).value:
             break
         started += 1

@@ -91,7 +91,7 @@ def _run(
             near = b.block
         with much:
             part = _part(frame, extent, shape)
-            team = frame.unit.outside("gdl.team.run")
+            team = frame.unit.outside("run.team.run")
             shared = b.call(team, [frame.context, kernel, words, extent, part])
             frame.check(shared)
             far = b.block

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdsl.native.program.values import words
-from graphdsl.native.program.words import CONTEXT_WORDS, FOREIGN, HEADER_BYTES, PADDING, Header, Word
+from graphdsl.native.program.words import CONTEXT_WORDS, FOREIGN, HEADER_BYTES, PADDING, Header, Word, words
 from graphdsl.ops.types import BOOL, F32, F64, DType, Type
 
 _COPIED = 1 << 14  # bytes up to which a result is copied
@@ -46,7 +45,7 @@ class Memory:
             self.release(self.returned.pop())
 
     def release(self, block: int) -> None:
-        """One reference to a block less (what `gdl.release` does)."""
+        """One reference to a block less (what `run.release` does)."""
         header = _header(block)
         header[Header.COUNT] -= 1
         if header[Header.COUNT] == 0:
@@ -106,10 +105,10 @@ class Memory:
 
 
 def new_block(context: int, bytes: int) -> int:
-    """`gdl.new`."""
-    from graphdsl.native.program.build import support_library
+    """`run.new`."""
+    from graphdsl.native.program.link import support_library
 
-    call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(support_library()["gdl.new"])
+    call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(support_library()["run.new"])
     return int(call(context, bytes))
 
 

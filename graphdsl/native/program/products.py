@@ -116,7 +116,7 @@ def _vectors(frame: Frame, instr: Apply, a: Matrix, b: Matrix, out: ir.Value, ra
 def _guarded(frame: Frame, instr: Apply, length: ir.Value) -> ir.Value:
     """0 where all of the guarded operand is 0: a sum of nothing is +0.0."""
     guarded = frame.tensor(instr.args[instr.attrs["guard"]])
-    test = frame.unit.outside("gdl.any." + str(guarded.dtype.bytes))
+    test = frame.unit.outside("run.any." + str(guarded.dtype.bytes))
     some = frame.b.call(test, [guarded.data, frame.count(guarded), int64(int(guarded.dtype.is_float))])
     return frame.b.select(some, length, int64(0))
 

@@ -82,7 +82,7 @@ def own_copy(frame: Frame, value: Value, args: Sequence[Value]) -> Tensor:
     with b.if_then(b.not_(alone)):
         fresh = frame.new(tensor.dtype, tensor.sizes)
         bytes = b.mul(frame.count(tensor), int64(tensor.dtype.bytes))
-        b.call(frame.unit.outside("gdl.copy"), [fresh.data, tensor.data, bytes])
+        b.call(frame.unit.outside("run.copy"), [fresh.data, tensor.data, bytes])
         if taken:
             frame.release(tensor.owner)
         there = b.block

@@ -53,7 +53,7 @@ def take(frame: Frame, instr: Take) -> None:
     """The sums of some fields, zeros where there are none yet."""
     b, shadow = frame.b, frame.values[instr.shadow]
     layout = _layout(instr.record)
-    node = b.call(frame.unit.outside("gdl.shadow.find"), [shadow.record, frame.values[instr.at]])
+    node = b.call(frame.unit.outside("run.shadow.find"), [shadow.record, frame.values[instr.at]])
     for out, number in zip(instr.outs, instr.fields, strict=True):
         if out.type.shape:
             value = _take_tensor(frame, instr, node, number, layout)
@@ -114,7 +114,7 @@ def put(frame: Frame, instr: Put) -> None:
     layout = _layout(instr.record)
     arguments = [frame.context, shadow.record, frame.values[instr.at]]
     sizes = [int64(8 * layout.words), int64(len(layout.owners))]
-    node = b.call(frame.unit.outside("gdl.shadow.entry"), [*arguments, *sizes])
+    node = b.call(frame.unit.outside("run.shadow.entry"), [*arguments, *sizes])
     frame.memory_unless(b.icmp_unsigned("!=", node, _NULL))
     for value, number in zip(instr.values, instr.fields, strict=True):
         if not value.type.shape:

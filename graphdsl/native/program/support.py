@@ -16,23 +16,23 @@ from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop
 from graphdsl.native.program import team
-from graphdsl.native.program.words import FREE_LISTS, HEADER_BYTES, PADDING, Header, Word
+from graphdsl.native.program.words import FREE_LISTS, HEADER_BYTES, PADDING, SUPPORT, Header, Word
 from graphdsl.native.scalar import I1, intrinsic
 from graphdsl.native.target import Target, function
 
 SIGNATURES: dict[str, ir.FunctionType] = {
-    "gdl.new": ir.FunctionType(POINTER, [POINTER, I64]),
-    "gdl.release": ir.FunctionType(VOID, [POINTER, POINTER]),
-    "gdl.tape.grow": ir.FunctionType(POINTER, [POINTER, POINTER, POINTER, I64]),
-    "gdl.tape.keep": ir.FunctionType(I32, [POINTER, POINTER, POINTER]),
-    "gdl.tape.free": ir.FunctionType(VOID, [POINTER, POINTER]),
-    "gdl.shadow.find": ir.FunctionType(POINTER, [POINTER, I64]),
-    "gdl.shadow.entry": ir.FunctionType(POINTER, [POINTER, POINTER, I64, I64, I64]),
-    "gdl.shadow.free": ir.FunctionType(VOID, [POINTER, POINTER]),
-    "gdl.copy": ir.FunctionType(VOID, [POINTER, POINTER, I64]),
-    "gdl.zero": ir.FunctionType(VOID, [POINTER, I64]),
-    "gdl.any.4": ir.FunctionType(I1, [POINTER, I64, I64]),
-    "gdl.any.8": ir.FunctionType(I1, [POINTER, I64, I64]),
+    "run.new": ir.FunctionType(POINTER, [POINTER, I64]),
+    "run.release": ir.FunctionType(VOID, [POINTER, POINTER]),
+    "run.tape.grow": ir.FunctionType(POINTER, [POINTER, POINTER, POINTER, I64]),
+    "run.tape.keep": ir.FunctionType(I32, [POINTER, POINTER, POINTER]),
+    "run.tape.free": ir.FunctionType(VOID, [POINTER, POINTER]),
+    "run.shadow.find": ir.FunctionType(POINTER, [POINTER, I64]),
+    "run.shadow.entry": ir.FunctionType(POINTER, [POINTER, POINTER, I64, I64, I64]),
+    "run.shadow.free": ir.FunctionType(VOID, [POINTER, POINTER]),
+    "run.copy": ir.FunctionType(VOID, [POINTER, POINTER, I64]),
+    "run.zero": ir.FunctionType(VOID, [POINTER, I64]),
+    "run.any.4": ir.FunctionType(I1, [POINTER, I64, I64]),
+    "run.any.8": ir.FunctionType(I1, [POINTER, I64, I64]),
     **team.SIGNATURES,
 }
 
@@ -53,18 +53,18 @@ def module(target: Target) -> ir.Module:
     """The module that defines them."""
     made = target.module("support")
     functions = {name: function(made, target, name, type) for name, type in SIGNATURES.items()}
-    _new(functions["gdl.new"], target)
-    _release(functions["gdl.release"])
-    _grow(functions["gdl.tape.grow"], functions["gdl.new"])
-    _keep(functions["gdl.tape.keep"], functions["gdl.tape.grow"])
-    _free(functions["gdl.tape.free"], functions["gdl.release"])
-    _find(functions["gdl.shadow.find"])
-    _entry(functions["gdl.shadow.entry"], functions)
-    _free_shadow(functions["gdl.shadow.free"], functions["gdl.release"])
-    _zero(functions["gdl.zero"])
-    _copy(functions["gdl.copy"])
-    _any(functions["gdl.any.4"], I32)
-    _any(functions["gdl.any.8"], I64)
+    _new(functions["run.new"], target)
+    _release(functions["run.release"])
+    _grow(functions["run.tape.grow"], functions["run.new"])
+    _keep(functions["run.tape.keep"], functions["run.tape.grow"])
+    _free(functions["run.tape.free"], functions["run.release"])
+    _find(functions["run.shadow.find"])
+    _entry(functions["run.shadow.entry"], functions)
+    _free_shadow(functions["run.shadow.free"], functions["run.release"])
+    _zero(functions["run.zero"])
+    _copy(functions["run.copy"])
+    _any(functions["run.any.4"], I32)
+    _any(functions["run.any.8"], I64)
     team.define(made, target, functions)
     return made
 
@@ -255,14 +255,14 @@ def _entry(made: ir.Function, functions: dict[str, ir.Function]) -> None:
     """The node of a shadow in an entry's list, made of zeros if there is none; null: no memory."""
     b = _begin(made)
     context, shadow, entry, bytes, owners = made.args
-    known = b.call(functions["gdl.shadow.find"], [shadow, entry])
+    known = b.call(functions["run.shadow.find"], [shadow, entry])
     with b.if_then(b.icmp_unsigned("!=", known, _NULL)):
         b.ret(known)
     top = field(b, shadow, TOP, POINTER)
     room = b.sub(b.ptrtoint(field(b, shadow, END, POINTER), I64), b.ptrtoint(top, I64))
     first = b.block
     with b.if_then(b.icmp_signed("<", room, bytes), likely=False):
-        grown = b.call(functions["gdl.tape.grow"], [context, shadow, top, bytes])
+        grown = b.call(functions["run.tape.grow"], [context, shadow, top, bytes])
         with b.if_then(b.icmp_unsigned("==", grown, _NULL), likely=False):
             b.ret(_NULL)
         second = b.block
@@ -270,7 +270,7 @@ def _entry(made: ir.Function, functions: dict[str, ir.Function]) -> None:
     node.add_incoming(top, first)
     node.add_incoming(grown, second)
     put(b, at(b, node, bytes), shadow, TOP)
-    b.call(functions["gdl.zero"], [node, bytes])
+    b.call(functions["run.zero"], [node, bytes])
     place = b.inttoptr(entry, POINTER)
     for word, value in ((_NEXT, b.load(place, typ=POINTER)), (_SHADOW, shadow), (_ENTRY, entry)):
         put(b, value, node, word)
@@ -392,3 +392,4 @@ def _places(
 
 
 assert FREE_LISTS >= 4 * 62
+assert tuple(SIGNATURES) == SUPPORT

@@ -70,7 +70,7 @@ def close(frame: Frame, block: Block) -> None:
     """Free what a block made to save values in, at its end: the last one first, for a shadow knows its tape."""
     for instr in reversed(block.body):
         if isinstance(instr, NewTape | NewShadow):
-            name = "gdl.tape.free" if isinstance(instr, NewTape) else "gdl.shadow.free"
+            name = "run.tape.free" if isinstance(instr, NewTape) else "run.shadow.free"
             frame.b.call(frame.unit.outside(name), [frame.context, frame.values[instr.out].record])
 
 
@@ -82,7 +82,7 @@ def push(frame: Frame, instr: Push) -> None:
     room = b.sub(b.ptrtoint(b.load(tape.end, typ=POINTER), I64), b.ptrtoint(top, I64))
     before = b.block
     with b.if_then(b.icmp_signed("<", room, int64(size)), likely=False):
-        grown = b.call(frame.unit.outside("gdl.tape.grow"), [frame.context, tape.record, top, int64(size)])
+        grown = b.call(frame.unit.outside("run.tape.grow"), [frame.context, tape.record, top, int64(size)])
         frame.memory_unless(b.icmp_unsigned("!=", grown, llvm.Constant(POINTER, None)))
         b.store(field(b, tape.record, support.END, POINTER), tape.end)
         fresh = b.block
@@ -95,7 +95,7 @@ def push(frame: Frame, instr: Push) -> None:
     for value, offset in zip(instr.values, places, strict=True):
         write_parts(b, parts(frame.values[value]), place, offset)
         if value.type.shape:
-            keep = frame.unit.outside("gdl.tape.keep")
+            keep = frame.unit.outside("run.tape.keep")
             status = b.call(keep, [frame.context, tape.record, frame.tensor(value).owner])
             frame.memory_unless(b.icmp_unsigned("==", status, llvm.Constant(status.type, 0)))
     frame.values[instr.out] = b.ptrtoint(place, I64)

@@ -10,47 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 
 from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop, minimum
-from graphdsl.native.program.words import Status, Word
+from graphdsl.native.program.words import Status, Team, Word
 from graphdsl.native.scalar import intrinsic
 from graphdsl.native.target import Target
 
 # kernel(context, words, begin, end): a part of a kernel's space
 KERNEL = ir.FunctionType(I32, [POINTER, POINTER, I64, I64])
-MOST_THREADS = 64
 _SPINS = 4000  # turns of looking for work: some 50 µs
 
 
-class Team(IntEnum):
-    """Words of the record; those that several threads write are on cache lines of their own."""
-
-    JOBS = 0  # number of the latest job
-    NEXT = 8  # where the next part begins
-    INSIDE = 16  # threads that may be looking at the job
-    OPEN = 24
-    BUSY = 32  # a program has the team
-    CODE = 40
-    CONTEXT = 41
-    ARGUMENTS = 42
-    TOTAL = 43
-    PART = 44
-    STATUS = 45
-    HELPERS = 46  # threads beside the one that runs the program
-    ACQUIRE = 47  # addresses of functions on locks
-    RELEASE = 48
-    ASLEEP = 64  # a word for each helper
-    LOCKS = 64 + MOST_THREADS
-
-
-TEAM_WORDS = Team.LOCKS + MOST_THREADS
-
 SIGNATURES = {
-    "gdl.team.run": ir.FunctionType(I32, [POINTER, POINTER, POINTER, I64, I64]),
-    "gdl.team.help": ir.FunctionType(VOID, [POINTER]),
+    "run.team.run": ir.FunctionType(I32, [POINTER, POINTER, POINTER, I64, I64]),
+    "run.team.help": ir.FunctionType(VOID, [POINTER]),
 }
 
 _ACQUIRE = ir.FunctionType(I32, [POINTER, I32])
@@ -60,8 +35,8 @@ _RELEASE = ir.FunctionType(VOID, [POINTER])
 def define(module: ir.Module, target: Target, functions: dict[str, ir.Function]) -> None:
     """Defines both functions."""
     work = _define_work(module)
-    _define_run(functions["gdl.team.run"], target, work)
-    _define_help(functions["gdl.team.help"], target, work)
+    _define_run(functions["run.team.run"], target, work)
+    _define_help(functions["run.team.help"], target, work)
 
 
 def _get(b: ir.IRBuilder, record: ir.Value, word: int | ir.Value) -> ir.Value:
@@ -95,7 +70,7 @@ def _forever(b: ir.IRBuilder) -> Iterator[ir.Block]:
 
 def _define_work(module: ir.Module) -> ir.Function:
     """Take parts of the job until there is none left."""
-    made = ir.Function(module, ir.FunctionType(VOID, [POINTER]), "gdl.team.work")
+    made = ir.Function(module, ir.FunctionType(VOID, [POINTER]), "run.team.work")
     made.linkage = "internal"
     b = ir.IRBuilder(made.append_basic_block())
     (team,) = made.args

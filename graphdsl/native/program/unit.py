@@ -14,12 +14,11 @@ from graphdsl.native.program import support
 from graphdsl.native.program.sites import Sites
 from graphdsl.native.program.usage import Usage
 from graphdsl.native.program.values import part_types
-from graphdsl.native.program.words import FOREIGN, HEADER_BYTES, PADDING
+from graphdsl.native.program.words import ENTRY, FOREIGN, HEADER_BYTES, PADDING
 from graphdsl.native.scalar import memory_type
 from graphdsl.native.target import Target, function
 from graphdsl.ops.types import DType
 
-ENTRY = "gdl.main"
 Saved = dict[int, type]  # the params that are tapes or shadows
 
 

@@ -74,8 +74,3 @@ def whole(type: Type, given: list[ir.Value]) -> Native:
 def known_sizes(type: Type, sizes: list[ir.Value]) -> tuple[ir.Value, ...]:
     """`sizes`, with those that the type states as constants."""
     return tuple(int64(d) if isinstance(d, int) else s for d, s in zip(type.shape, sizes, strict=True))
-
-
-def words(type: Type) -> int:
-    """How many words the value takes where it is handed over."""
-    return 2 + type.rank if type.shape else 1

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from graphdsl.ops.types import Type
+
+ENTRY = "run.main"  # the function of a program that Python calls
+
 
 class Word(IntEnum):
     """Words of the context that every native function gets."""
@@ -53,6 +57,33 @@ FOREIGN = 1 << 60  # the count of references of a buffer that is not ours: never
 PADDING = 64
 
 
+MOST_THREADS = 64
+
+
+class Team(IntEnum):
+    """Words of the record; those that several threads write are on cache lines of their own."""
+
+    JOBS = 0  # number of the latest job
+    NEXT = 8  # where the next part begins
+    INSIDE = 16  # threads that may be looking at the job
+    OPEN = 24
+    BUSY = 32  # a program has the team
+    CODE = 40
+    CONTEXT = 41
+    ARGUMENTS = 42
+    TOTAL = 43
+    PART = 44
+    STATUS = 45
+    HELPERS = 46  # threads beside the one that runs the program
+    ACQUIRE = 47  # addresses of functions on locks
+    RELEASE = 48
+    ASLEEP = 64  # a word for each helper
+    LOCKS = 64 + MOST_THREADS
+
+
+TEAM_WORDS = Team.LOCKS + MOST_THREADS
+
+
 class Status(IntEnum):
     """What a native function returns."""
 
@@ -62,3 +93,27 @@ class Status(IntEnum):
     RAISED = 3  # a callback kept an exception
     MEMORY = 4
     DEPTH = 5
+
+
+def words(type: Type) -> int:
+    """How many words a value takes where it is handed over."""
+    return 2 + type.rank if type.shape else 1
+
+
+# What `support` and `team` define.
+SUPPORT = (
+    "run.new",
+    "run.release",
+    "run.tape.grow",
+    "run.tape.keep",
+    "run.tape.free",
+    "run.shadow.find",
+    "run.shadow.entry",
+    "run.shadow.free",
+    "run.copy",
+    "run.zero",
+    "run.any.4",
+    "run.any.8",
+    "run.team.run",
+    "run.team.help",
+)

@@ -1,0 +1,101 @@
+"""Code in memory: a graph's object from the cache or from the compiler, linked with what it calls.
+
+Nothing is loaded that is not asked for: a program of scalars needs neither the kernel library nor LLVM if the cache
+has it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache as once
+from typing import Any
+
+from graphdsl.core.ir import Func
+from graphdsl.native import cache
+from graphdsl.native.identity import machine
+from graphdsl.native.program.fingerprint import fingerprint, sources
+from graphdsl.native.program.sites import Sites
+from graphdsl.native.program.words import ENTRY, SUPPORT
+
+_OWN = "run."  # what names of `support` begin with; others are the kernel library's
+
+
+@dataclass(frozen=True)
+class Built:
+    """A graph's code, and what making it took. `code` keeps it in memory."""
+
+    code: Any
+    entry: int
+    build_seconds: float
+    compile_seconds: float
+    cached: bool
+    imports: tuple[str, ...]
+
+
+def build(main: Func, places: Sites, use_cache: bool = True) -> Built:
+    """The code of a graph."""
+    started = time.perf_counter()
+    name = cache.key("program", fingerprint(main, places), machine())
+    found = cache.read(name) if use_cache else None
+    written = time.perf_counter() - started
+    if found is None:
+        from graphdsl.native.program.build import compiled
+
+        made = compiled(main, places)
+        code, imports = made.object, made.imports
+        written += made.write_seconds
+        if use_cache:
+            cache.write(name, "\n".join([*imports, ""]).encode() + b"\0" + code)
+    else:
+        listed, _, code = found.partition(b"\0")
+        imports = tuple(listed.decode().split())
+    linked = load(code, [ENTRY], resolved(imports))
+    return Built(
+        linked, linked.addresses[ENTRY], written, time.perf_counter() - started - written, found is not None, imports
+    )
+
+
+def load(code: bytes, exports: Iterable[str], imports: dict[str, int]) -> Any:
+    """An object in memory: by a loader of our own where it can, else by LLVM."""
+    from graphdsl.native.elf import Object, Unsupported
+
+    names = list(exports)
+    try:
+        return Object(code, names, imports)
+    except Unsupported:
+        from graphdsl.native.linked import Linked
+
+        return Linked(code, names, imports)
+
+
+def resolved(names: Iterable[str]) -> dict[str, int]:
+    """The addresses of what programs call."""
+    found = {}
+    for name in names:
+        if name.startswith(_OWN):
+            found[name] = support_library()[name]
+        else:
+            from graphdsl.native.library import library
+
+            found[name] = library()[name]
+    return found
+
+
+@once
+def support_library() -> dict[str, int]:
+    """The functions that all programs share, linked once."""
+    name = cache.key("support", sources(), machine())
+    code = cache.read(name)
+    if code is None:
+        from graphdsl.native.program.build import support_object
+
+        code = support_object()
+        cache.write(name, code)
+    _kept.append(load(code, SUPPORT, {}))
+    addresses: dict[str, int] = _kept[-1].addresses
+    return addresses
+
+
+_kept: list[Any] = []
