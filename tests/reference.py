@@ -1,181 +1,234 @@
-"""A slow and plain interpreter of op entries for tests: bodies over NumPy arrays, sums and products by NumPy.
+"""A direct interpreter of the tree, for scalars and tuples: what a program means, with nothing lowered.
 
-It knows nothing of eager or compiled code, so that entries can be checked by themselves.
+The checker's core is held against it: joins, flags, early exits, closures and calls must come to the same prints and
+the same failing line. It knows no dtypes beside Python's numbers, and no tensors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from graphdsl.core.ir import Apply, Block, Const, Value
-from graphdsl.ops.indexing import write
-from graphdsl.ops.op import Contract, Elementwise, Host, Pointwise, Reduce, Scatter
-from graphdsl.ops.scalar import Code, S
-from graphdsl.ops.types import BOOL, F32, I32, I64, DType
-from graphdsl.source.diagnostic import Fault, FaultKind
-
-# functions whose bodies belong to graphdsl.ops.math, which has tests of its own
-KNOWN = {"exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "tanh": np.tanh}
-KNOWN["softplus"] = lambda x: np.logaddexp(x.dtype.type(0), x)
-INTS = {F32: np.int32, I32: np.int32}
+from graphdsl.syntax import ast
 
 
-def _sigmoid(x: Any) -> Any:
-    return np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
+class Break(Exception):
+    pass
 
 
-class Arrays(Code):
-    """Bodies over arrays: every `S.ref` is an array of its dtype."""
+class Continue(Exception):
+    pass
 
-    def make(self, dtype: DType, ref: Any) -> S:
-        return S(self, dtype, np.asarray(ref, dtype.numpy))
 
-    def const(self, dtype: DType, value: Any) -> S:
-        return self.make(dtype, value)
+class Return(Exception):
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
-    def op2(self, name: str, x: S, y: S) -> S:
-        assert x.dtype is y.dtype, name
-        a, b = x.ref, y.ref
-        match name:
-            case "div" if not x.dtype.is_float:
-                divisor = np.where(b == 0, 1, b)
-                down = np.floor_divide(a, divisor)
-                result = down + ((down * divisor != a) & ((a < 0) != (divisor < 0))).astype(a.dtype)
-            case "rem" if x.dtype.is_float:
-                result = np.fmod(a, b)
-            case "rem":
-                result = np.where(b == 1, 0, np.fmod(a, np.where(b == 0, 1, b)))
-            case "lshr":
-                unsigned = a.astype({4: np.uint32, 8: np.uint64}[a.itemsize])
-                result = (unsigned >> b.astype(unsigned.dtype)).astype(a.dtype)
+
+class Failed(Exception):
+    """The program fails at a line."""
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+
+
+@dataclass
+class Scope:
+    names: dict[str, Any]
+    outer: dict[str, Any] | None = None  # the top level's, in a function
+    own: frozenset[str] = frozenset()
+
+    def get(self, node: ast.Name) -> Any:
+        names = self.names if self.outer is None or node.id in self.own else self.outer
+        if node.id not in names:
+            raise Failed(node.span.line)
+        return names[node.id]
+
+
+@dataclass
+class Reference:
+    module: ast.Module
+    printed: list[tuple[int, tuple[Any, ...]]] = field(default_factory=list)
+    steps: int = 0
+
+    def run(self) -> int | None:
+        """Run the program; the line at which it failed, if it did."""
+        self.functions = {s.name.id: s for s in self.module.body if isinstance(s, ast.FnDef)}
+        self.top = Scope({})
+        try:
+            self.block(self.module.body, self.top)
+        except Failed as failed:
+            return failed.line
+        return None
+
+    # ---- statements ----
+
+    def block(self, body: list[ast.Stmt], s: Scope) -> None:
+        for stmt in body:
+            self.steps += 1
+            if self.steps > 20_000:
+                raise TimeoutError
+            self.statement(stmt, s)
+
+    def statement(self, stmt: ast.Stmt, s: Scope) -> None:
+        match stmt:
+            case ast.Assign(targets=targets, op=op, value=value):
+                if op is not None:
+                    assert isinstance(targets[0], ast.Name)
+                    s.names[targets[0].id] = arithmetic(op, s.get(targets[0]), self.value(value, s), stmt)
+                    return
+                given = self.value(value, s)
+                for target, part in zip(targets, given if len(targets) > 1 else (given,), strict=True):
+                    assert isinstance(target, ast.Name)
+                    s.names[target.id] = part
+            case ast.ExprStmt(value=value):
+                self.value(value, s)
+            case ast.IfStmt(cond=cond, then=then, orelse=orelse):
+                if self.value(cond, s):
+                    self.block(then.body, s)
+                elif orelse is not None:
+                    self.block(orelse.body, s)
+            case ast.WhileStmt(cond=cond, body=body):
+                while self.value(cond, s) and self.trip(body, s):
+                    pass
+            case ast.ForStmt(targets=targets, over=over, body=body):
+                for item in self.over(over, s):
+                    for target, part in zip(targets, item if len(targets) > 1 else (item,), strict=True):
+                        s.names[target.id] = part
+                    if not self.trip(body, s):
+                        break
+            case ast.Break():
+                raise Break
+            case ast.Continue():
+                raise Continue
+            case ast.Return(value=value):
+                raise Return(None if value is None else self.value(value, s))
+            case ast.PrintStmt(items=items):
+                self.printed.append((stmt.span.line, tuple(self.value(i, s) for i in items)))
+            case ast.AssertStmt(cond=cond):
+                if not self.value(cond, s):
+                    raise Failed(stmt.span.line)
+            case ast.FnDef():
+                pass
             case _:
-                names = {"add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "copysign": "copysign"}
-                names |= {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
-                names |= {"shl": "left_shift", "ashr": "right_shift"}
-                result = getattr(np, names[name])(a, b)
-        return self.make(x.dtype, result)
+                raise NotImplementedError(type(stmt))
 
-    def compare(self, name: str, x: S, y: S) -> S:
-        names = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal"}
-        names |= {"gt": "greater", "ge": "greater_equal"}
-        return self.make(BOOL, getattr(np, names[name])(x.ref, y.ref))
+    def trip(self, body: ast.BlockNode, s: Scope) -> bool:
+        try:
+            self.block(body.body, s)
+        except Break:
+            return False
+        except Continue:
+            pass
+        return True
 
-    def op1(self, name: str, x: S) -> S:
-        names = {"neg": "negative", "not": "invert", "abs": "absolute"}
-        return self.make(x.dtype, getattr(np, names.get(name, name))(x.ref))
+    def over(self, node: ast.Expr, s: Scope) -> Any:
+        match node:
+            case ast.Range(start=start, stop=stop, step=step):
+                return range(self.value(start, s), self.value(stop, s), 1 if step is None else self.value(step, s))
+            case ast.CallExpr(func=ast.Name(id="zip"), args=args):
+                return zip(*(self.over(a.value, s) for a in args), strict=True)
+            case ast.CallExpr(func=ast.Name(id="enumerate"), args=args):
+                return enumerate(self.over(args[0].value, s))
+            case ast.ListLit(items=items):
+                return [self.value(i, s) for i in items]
+        raise NotImplementedError(type(node))
 
-    def fma(self, x: S, y: S, z: S) -> S:
-        return self.make(x.dtype, x.ref * y.ref + z.ref)
+    # ---- expressions ----
 
-    def select(self, condition: S, x: S, y: S) -> S:
-        assert x.dtype is y.dtype
-        return self.make(x.dtype, np.where(condition.ref, x.ref, y.ref))
+    def value(self, node: ast.Node, s: Scope) -> Any:
+        match node:
+            case ast.Number(value=value) | ast.Bool(value=value):
+                return value
+            case ast.Name(id=name):
+                is_own = s.outer is None or name in s.own
+                if name in self.functions and name not in (s.names if is_own else s.outer or {}):
+                    return self.functions[name]
+                return s.get(node)
+            case ast.Unary(op=op, operand=operand):
+                value = self.value(operand, s)
+                return -value if op == "-" else not value
+            case ast.Binary(op="and", left=left, right=right):
+                return self.value(left, s) and self.value(right, s)
+            case ast.Binary(op="or", left=left, right=right):
+                return self.value(left, s) or self.value(right, s)
+            case ast.Binary(op=op, left=left, right=right):
+                return arithmetic(op, self.value(left, s), self.value(right, s), node)
+            case ast.Conditional(cond=cond, then=then, orelse=orelse):
+                return self.value(then if self.value(cond, s) else orelse, s)
+            case ast.TupleLit(items=items):
+                return tuple(self.value(i, s) for i in items)
+            case ast.Index(value=value, items=items):
+                return self.value(value, s)[self.value(items[0], s)]
+            case ast.Lambda():
+                return self.closure(node, s)
+            case ast.CallExpr(func=func, args=args):
+                callee = self.value(func, s)
+                return self.call(callee, [self.value(a.value, s) for a in args])
+        raise NotImplementedError(type(node))
 
-    def convert(self, x: S, dtype: DType) -> S:
-        a = np.asarray(x.ref)
-        if x.dtype.is_float and dtype.is_int:
-            info = np.iinfo(dtype.numpy)
-            whole = np.trunc(np.where(np.isnan(a), 0, a).astype(np.float64))
-            inside = np.where((whole >= float(info.max)) | (whole <= float(info.min)), 0, whole).astype(dtype.numpy)
-            return self.make(
-                dtype, np.where(whole >= info.max, info.max, np.where(whole <= info.min, info.min, inside))
-            )
-        return S(self, dtype, a.astype(dtype.numpy))
+    def closure(self, node: ast.Lambda, s: Scope) -> Callable[..., Any]:
+        """Captures what names are now; functions of the file see the top level as it is when they are called."""
+        captured = dict(s.names) if s.outer is None else {**s.outer, **{n: v for n, v in s.names.items() if n in s.own}}
 
-    def bits(self, x: S) -> S:
-        dtype = I32 if x.dtype is F32 else I64
-        return self.make(dtype, x.ref.view(dtype.numpy))
+        def run(*args: Any) -> Any:
+            names = {**captured, **{p.id: a for p, a in zip(node.params, args, strict=True)}}
+            return self.value(node.body, Scope(names))
 
-    def from_bits(self, x: S) -> S:
-        raise_to = {I32: np.float32, I64: np.float64}[x.dtype]
-        return S(self, F32 if x.dtype is I32 else DType.F64, np.asarray(x.ref).view(raise_to))
+        return run
 
-    def mul_high(self, x: S, y: S) -> S:
-        raise NotImplementedError
+    def call(self, callee: Any, args: list[Any]) -> Any:
+        if not isinstance(callee, ast.FnDef):
+            return callee(*args)
+        from graphdsl.check.reads import function_locals
 
-    def fail(self, condition: S, kind: FaultKind, *numbers: S) -> None:
-        shape = np.broadcast_shapes(*(np.shape(s.ref) for s in (condition, *numbers)))
-        where = np.broadcast_to(condition.ref, shape)
-        if where.any():
-            first = np.flatnonzero(where)[0]
-            raise Fault(kind, *(np.broadcast_to(n.ref, shape).reshape(-1)[first].item() for n in numbers))
-
-
-def apply(op: Any, args: list[Any], attrs: Any) -> Any:
-    """The result of one op, as an array."""
-    match op.compute:
-        case Elementwise(body=body):
-            if op.name in KNOWN:
-                return KNOWN[op.name](args[0])
-            if op.name == "sigmoid":
-                return _sigmoid(args[0]).astype(args[0].dtype)
-            if op.name == "sigmoid_slope":
-                return (_sigmoid(args[0]) * _sigmoid(-args[0])).astype(args[0].dtype)
-            if op.name == "pow" and args[0].dtype.kind == "f":
-                return np.power(*args)
-            code = Arrays()
-            made = body(code, *(S(code, _dtype(a), a) for a in args), **attrs)
-            return np.broadcast_to(made.ref, np.broadcast_shapes(*(np.shape(a) for a in args)))
-        case Pointwise(numpy=numpy):
-            return np.asarray(numpy(*args, **attrs))
-        case Reduce(kind=kind):
-            return _reduce(kind, args, attrs)
-        case Contract():
-            guard = attrs["guard"]
-            result = np.matmul(
-                np.nan_to_num(args[0]) if guard is not None and not np.any(args[guard]) else args[0], args[1]
-            )
-            return np.zeros_like(result) if guard is not None and not np.any(args[guard]) else result
-        case Scatter(add=add):
-            x = np.array(args[0])
-            write(x, args[1], tuple(args[2:]), attrs["spec"], add)
-            return x
-        case Host(run=run):
-            return run(None, *args, **attrs)
-    raise AssertionError(op.name)
-
-
-def _dtype(a: Any) -> DType:
-    return next(d for d in DType if d.numpy == a.dtype.name)
-
-
-def _reduce(kind: str, args: list[Any], attrs: Any) -> Any:
-    x = args[0]
-    if kind == "sum_to":
-        shape = np.shape(args[1])
-        lead = x.ndim - len(shape)
-        x = x.sum(axis=tuple(range(lead))) if lead else x
-        return x.sum(axis=tuple(a for a, d in enumerate(shape) if d == 1 and x.shape[a] != 1), keepdims=True)
-    axes, keepdims = attrs["axes"], attrs["keepdims"]
-    if kind in ("argmax", "argmin"):
-        return getattr(np, kind)(x, axis=axes[0] if len(axes) == 1 else None, keepdims=keepdims)
-    return getattr(np, kind)(x, axis=axes, keepdims=keepdims)
+        s = Scope({}, self.top.names, function_locals(callee))
+        for i, param in enumerate(callee.params):
+            if i < len(args):
+                s.names[param.name.id] = args[i]
+            else:
+                assert param.default is not None
+                s.names[param.name.id] = self.value(param.default, self.top)
+        try:
+            self.block(callee.body.body, s)
+        except Return as result:
+            if result.value is not None:
+                return result.value
+            return None
+        if any(isinstance(x, ast.Return) and x.value is not None for x in _all(callee.body.body)):
+            raise Failed(callee.span.source.place(callee.span.end - 1)[0])
+        return None
 
 
-def run(block: Block, values: dict[Value, Any]) -> list[Any]:
-    """What a block of `Apply`s and `Const`s yields, its params given. Results have the types the core says."""
-    with np.errstate(all="ignore"):
-        for instr in block.body:
-            match instr:
-                case Const(value=number, out=out):
-                    values[out] = np.asarray(number, out.type.dtype.numpy).reshape(out.type.shape)
-                case Apply(op=op, args=args, attrs=attrs, outs=outs):
-                    result = apply(op, [values[a] for a in args], attrs)
-                    results = result if isinstance(result, tuple) else (result,)
-                    for out, made in zip(outs, results, strict=True):
-                        check(op.name, made, out)
-                        values[out] = np.asarray(made)
-                case _:
-                    raise AssertionError(instr)
-    return [values[v] for v in block.yields]
+def _all(body: list[ast.Stmt]) -> Any:
+    from graphdsl.check.reads import statements
+
+    return statements(body)
 
 
-def check(name: str, made: Any, out: Value) -> None:
-    """The type rule told the truth."""
-    made = np.asarray(made)
-    assert made.dtype.name == out.type.dtype.numpy, (name, made.dtype, out.type)
-    assert made.ndim == out.type.rank, (name, made.shape, out.type)
-    for size, dim in zip(made.shape, out.type.shape, strict=True):
-        assert not isinstance(dim, int) or dim == size, (name, made.shape, out.type)
+def arithmetic(op: str, a: Any, b: Any, node: ast.Node) -> Any:
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "//" | "%":
+            if b == 0:
+                raise Failed(node.span.line)
+            return a // b if op == "//" else a % b
+        case "<":
+            return a < b
+        case "<=":
+            return a <= b
+        case ">":
+            return a > b
+        case ">=":
+            return a >= b
+        case "==":
+            return a == b
+        case "!=":
+            return a != b
+    raise NotImplementedError(op)

@@ -45,6 +45,8 @@ CASES: dict[str, list[tuple[list[Any], dict[str, Any]]]] = {
     "sin": [([A], {})],
     "cos": [([A], {})],
     "tanh": [([A], {})],
+    "tan": [([A], {})],
+    "one_minus_square": [([A], {})],
     "sigmoid": [([A], {})],
     "sigmoid_slope": [([A], {})],
     "relu": [([A], {})],

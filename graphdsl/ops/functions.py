@@ -39,12 +39,20 @@ SIN = function("sin", "Sine of an angle in radians.", lambda e, y, x: e.cos(x))
 COS = function("cos", "Cosine of an angle in radians.", lambda e, y, x: e.neg(e.sin(x)))
 
 
-def _tanh_slope(e: Emit, y: Value, x: Value) -> Value:
-    # not (1 - y)(1 + y): the derivative of that would lose -2y beside 1 where y is tiny
-    return e.sub(e.like(1.0, y), e.mul(y, y))
+ONE_MINUS_SQUARE = function(
+    "one_minus_square",
+    "`1 - x * x`, rounded once, so that it is right near 1.",
+    # not of the form (1 - x)(1 + x): the derivative of that would lose -2x beside 1 where x is tiny
+    lambda e, y, x: e.mul(e.like(-2.0, x), x),
+    body=lambda code, x: code.fma(-x, x, code.const(x.dtype, 1.0)),
+    bound=0.5,
+    params=None,
+    reference=None,
+)
 
+TANH = function("tanh", "Hyperbolic tangent.", lambda e, y, x: e.one_minus_square(y))
 
-TANH = function("tanh", "Hyperbolic tangent.", _tanh_slope)
+TAN = function("tan", "Tangent of an angle in radians.", lambda e, y, x: e.add(e.like(1.0, y), e.mul(y, y)))
 
 
 def _sigmoid_slope_body(code: Code, x: S) -> S:
