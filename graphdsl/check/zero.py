@@ -79,11 +79,12 @@ def _stopped(links: Links, walk: Between, target: Value) -> Apply | None:
 
 def _into_calls(links: Links) -> dict[Any, list[Any]]:
     """The sources of each value, also those of params and of what calls return."""
-    found = {v: list(sources) for v, sources in links.sources.items()}
-    for source, targets in links.into.items():
-        for target, _ in targets:
-            if source not in found.setdefault(target, []):
-                found[target].append(source)
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for v, sources in (*links.sources.items(), *links.origins.items()):
+        found[v].extend(sources)
+    for arg, entered in links.enters.items():
+        for call, i in entered:
+            found[call.func.body.params[i]].append(arg)
     return found
 
 

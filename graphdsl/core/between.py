@@ -10,7 +10,7 @@ The checker decides by it what is an error, eager mode what to record, graph mod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from graphdsl.core.ir import (
@@ -84,20 +84,37 @@ class Between:
         return _closure([target], lambda v: self.links.origins.get(v, ()))
 
     def _reach(self, holders: set[Node]) -> tuple[set[Node], set[Node]]:
-        """All that may depend on a target, and what does so through at least one op."""
+        """All that may depend on a target, and what does so through at least one op.
+
+        What came into a function as an argument goes out at that call only, not at others.
+        """
         reached, strict = set(holders), set[Node]()
-        todo = [(v, False) for v in holders]
+        seen = {(v, False, False) for v in holders}
+        todo = list(seen)
         while todo:
-            node, made = todo.pop()
-            for other, passes in self.links.into.get(node, ()):
-                through = made or not passes
-                if through and other not in strict:
-                    strict.add(other)
-                elif other in reached:
-                    continue
-                reached.add(other)
-                todo.append((other, through))
+            node, made, entered = todo.pop()
+            for step in self._onward(node, made, entered):
+                if step not in seen:
+                    seen.add(step)
+                    todo.append(step)
+                    reached.add(step[0])
+                    if step[1]:
+                        strict.add(step[0])
         return reached, strict
+
+    def _onward(self, node: Node, made: bool, entered: bool) -> Iterator[tuple[Node, bool, bool]]:
+        """Where a value goes next: the node, whether through an op, and whether in a function that it came into."""
+        links = self.links
+        for other, passes in links.into.get(node, ()):
+            yield other, made or not passes, entered
+        for call, i in links.enters.get(node, ()):
+            yield call.func.body.params[i], True, True
+            for k, out in enumerate(call.outs):
+                if i in links.params_of(call.func, k):
+                    yield out, True, entered
+        if not entered:
+            for out in links.leaves.get(node, ()):
+                yield out, made, False
 
     def first_held(self) -> list[frozenset[Node] | None]:
         """What holds the targets where the walk begins."""
@@ -124,14 +141,14 @@ class Between:
         return self.finished(state) or all(self.certain(v, state.held) for v in state.live)
 
     def certain(self, node: Node, held: Sequence[frozenset[Node] | None]) -> bool:
-        """Whether `node` is a target, and no other target can lead to it."""
+        """Whether `node` is a target, and no other target can lead to it, or turn out to be it."""
         found = False
         for i, holders in enumerate(held):
             if holders is None:
                 continue
             if self.is_target(node, i, holders):
                 found = True
-            elif node in self.strict[i]:
+            elif node in self.strict[i] or node in self.holders[i]:
                 return False
         return found
 

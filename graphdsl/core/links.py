@@ -58,7 +58,10 @@ class Links:
         self.into: dict[Node, list[tuple[Node, bool]]] = defaultdict(list)  # (to, whether it passes)
         self.origins: dict[Node, list[Node]] = defaultdict(list)  # from where a join got its value
         self.sources: dict[Node, list[Node]] = defaultdict(list)  # both kinds, backwards, but not into calls
+        self.enters: dict[Node, list[tuple[Call, int]]] = defaultdict(list)  # as argument `i` of a call
+        self.leaves: dict[Node, list[Value]] = defaultdict(list)  # as what a function gives: the results of its calls
         self.derives: list[Derive] = []
+        self._params: dict[tuple[Func, int], frozenset[int]] = {}
         self._count = 0
         for func in self.funcs:
             self._scan(func)
@@ -83,6 +86,35 @@ class Links:
     def func_of(self, derive: Derive) -> Func:
         """The function in which a derivative stands."""
         return self.owner[self.defs[derive.outs[0]].block].func
+
+    def params_of(self, func: Func, result: int) -> frozenset[int]:
+        """The params on which a result of a function depends; through recursive calls until nothing changes."""
+        key = (func, result)
+        if key in self._params:
+            return self._params[key]
+        self._params[key] = frozenset()
+        numbers = {p: i for i, p in enumerate(func.body.params)}
+        while True:
+            found = self._back(func.body.yields[result])
+            depends = frozenset(numbers[p] for p in found if p in numbers)
+            if depends == self._params[key]:
+                return depends
+            self._params[key] = depends
+
+    def _back(self, start: Node) -> set[Node]:
+        found, todo = {start}, [start]
+        while todo:
+            node = todo.pop()
+            made = self.defs.get(node) if isinstance(node, Value) else None
+            if made is not None and isinstance(made.instr, Call):
+                call = made.instr
+                sources: Iterable[Node] = [call.args[i] for i in self.params_of(call.func, made.index)]
+            else:
+                sources = self.sources.get(node, ())
+            fresh = [s for s in sources if s not in found]
+            found.update(fresh)
+            todo.extend(fresh)
+        return found
 
     # ---- building ----
 
@@ -173,12 +205,12 @@ class Links:
                     self.join(inits, targets)
                     self.join(body.yields, targets)
             case Call(func=func, args=args, outs=outs):
-                for arg, param in zip(args, func.body.params, strict=True):
+                for i, (arg, param) in enumerate(zip(args, func.body.params, strict=True)):
                     if self.carries(param):
-                        self.into[arg].append((param, False))
+                        self.enters[arg].append((instr, i))
                 for result, out in zip(func.body.yields, outs, strict=True):
                     if self.carries(out):
-                        self.into[result].append((out, True))
+                        self.leaves[result].append(out)
                         self.origins[out].append(result)
             case Derive(y=y, seed=seed, outs=outs):
                 for out in outs:

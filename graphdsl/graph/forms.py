@@ -33,6 +33,9 @@ def prepare(main: Func, derive: Derive, saving: Saving, tape: Tape) -> GraphBetw
             return between
         for call, within in fresh:
             given = saving.params.get(within.body, tape)
+            if given is tape:
+                around = set(saving.around(links.defs[call.outs[0]].block))
+                saving.reach(tape, next(block for block, _ in links.path(derive) if block in around))
             call.func = saving_form(call.func, saving)
             call.args = (*call.args, given.value)
             call.outs = (*call.outs, Value(PLACE))

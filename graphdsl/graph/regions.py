@@ -116,8 +116,8 @@ def _merge_targets(walk: Walk, ends: list[tuple[Block, State]], joined: _Joined,
 
     for i in range(len(state.held)):
         a, b = then.held[i], orelse.held[i]
-        if then.found[i] is not orelse.found[i]:
-            state.found[i] = joined.add(then.found[i], orelse.found[i], then.found[i].type)
+        same = then.found[i] is orelse.found[i]
+        state.found[i] = then.found[i] if same else joined.add(then.found[i], orelse.found[i], then.found[i].type)
         state.done[i] = flag(then.done[i], orelse.done[i])
         if a is None and b is None:
             state.held[i] = None

@@ -98,10 +98,11 @@ class Saving:
         if tape.block is None:
             tape.block = block
         elif tape.block is not block:
-            around = set(self._around(block))
-            tape.block = next(b for b in self._around(tape.block) if b in around)
+            around = set(self.around(block))
+            tape.block = next(b for b in self.around(tape.block) if b in around)
 
-    def _around(self, block: Block | None) -> Iterator[Block]:
+    def around(self, block: Block | None) -> Iterator[Block]:
+        """A block and those around it, outwards."""
         while block is not None:
             yield block
             block = self.links.owner[block].parent
