@@ -5,9 +5,9 @@ The argument is `2**k * (1 + f)` with 1 + f between sqrt(1/2) and sqrt(2).
 
 from __future__ import annotations
 
-from graphdsl.ops.math.parts import number, poly
+from graphdsl.ops.math.parts import Pair, number, pair, plus, poly, quick_two_sum, times, two_product
 from graphdsl.ops.scalar import Code, S
-from graphdsl.ops.types import F32
+from graphdsl.ops.types import F32, F64
 
 # ln(2) in two parts, the first so short that its product with an exponent is exact
 _LN2_F32 = ("0x1.62e4p-1", "0x1.7f7d1cp-20")
@@ -74,3 +74,29 @@ def at_edges(code: Code, x: S, y: S) -> S:
     y = code.select(x < float("inf"), y, x)
     edge = code.select(x.eq(0.0), code.const(x.dtype, float("-inf")), code.const(x.dtype, float("nan")))
     return code.select(x > 0.0, y, edge)
+
+
+# ---- in two parts -------------------------------------------------------------------------------------
+
+# the series of log((1 + s) / (1 - s)) / s - 2 in s**2: two terms in two parts, and the rest by fpminimax, which
+# leaves the logarithm off by less than 2**-68 of itself
+_THIRD, _FIFTH = ("0x1.5555555555555p-1", "0x1.5555555555555p-55"), ("0x1.999999999999ap-2", "-0x1.999999999999ap-56")
+_TAIL_OF_PAIR = (
+    "0x1.2492492492497p-2 0x1.c71c71c71516dp-3 0x1.745d175540a3p-3 0x1.3b13a50af509bp-3 0x1.1115a6066c8fap-3 "
+    "0x1.e01e895118a5dp-4 0x1.d9d33d63859ap-4"
+)
+
+
+def log_pair(code: Code, m: S) -> Pair:
+    """The natural logarithm of an f64 between sqrt(1/2) and sqrt(2), to 2**-68 of itself."""
+    f = m - 1.0
+    below, lost = quick_two_sum(code.const(F64, 2.0), f)
+    reciprocal = 1.0 / below
+    s = f * reciprocal
+    left = code.fma(-s, lost, code.fma(-s, below, f)) * reciprocal
+    square, error = two_product(code, s, s)
+    z = square, code.fma(2.0 * s, left, error)
+    rest = times(code, z, poly(code, square, _TAIL_OF_PAIR))
+    rest = times(code, z, plus(pair(code, m, _FIFTH), rest))
+    rest = times(code, z, plus(pair(code, m, _THIRD), rest))
+    return plus((2.0 * s, 2.0 * left), times(code, (s, left), rest))

@@ -80,3 +80,23 @@ def quotient(code: Code, x: Pair, y: Pair) -> S:
     near = (x[0] + x[1]) * reciprocal
     left = code.fma(-near, y[1], code.fma(-near, y[0], x[0]) + x[1])
     return code.fma(left, reciprocal, near)
+
+
+def times(code: Code, x: Pair, y: Pair | S) -> Pair:
+    """The product, off by a few 2**-104 of it (f64)."""
+    if isinstance(y, S):
+        product, error = two_product(code, x[0], y)
+        return product, code.fma(x[1], y, error)
+    product, error = two_product(code, x[0], y[0])
+    return product, code.fma(x[0], y[1], code.fma(x[1], y[0], error))
+
+
+def plus(x: Pair, y: Pair) -> Pair:
+    """The sum, where |x| ≥ |y| or x is 0."""
+    total, lost = quick_two_sum(x[0], y[0])
+    return total, lost + (x[1] + y[1])
+
+
+def pair(code: Code, like: S, texts: tuple[str, str]) -> Pair:
+    """A constant in two parts, written in hexadecimal."""
+    return number(code, like, texts[0]), number(code, like, texts[1])

@@ -57,7 +57,7 @@ def tan(code: Code, x: S) -> S:
 
 
 def _sin_f32(code: Code, x: S, half: float) -> S:
-    """The sine (`half` 0) or cosine (0.5) of x ≥ 0: x is off a multiple of pi, or off pi/2 and a multiple of pi, by r."""
+    """The sine (`half` 0) or cosine (0.5) of x ≥ 0, which is off a multiple of pi, or one and a half, by r."""
     x = code.convert(x, F64)
     n, odd = _rounded(code, code.fma(x, number(code, x, _ONE_OVER_PI), code.const(F64, -half)))
     n = n + half
@@ -162,8 +162,8 @@ _DIGITS = (
 def _far(code: Code, x: S) -> tuple[S, S, S]:
     """As `_near`, for any large x.
 
-    Digits of which x is a whole multiple count whole turns. Five after these give the part of a turn to 2**-155, where no x comes
-    closer to a multiple of pi/2 than 2**-61.
+    Digits of which x is a whole multiple count whole turns. Five after these give the part of a turn to 2**-155,
+    and no x comes closer to a multiple of pi/2 than 2**-61.
     """
     x, digits = _digits_for(code, x)
     products = [two_product(code, x * 2.0 ** (-53 * j), c) for j, c in enumerate(digits)]

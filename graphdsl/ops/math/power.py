@@ -1,0 +1,177 @@
+"""pow, exp2, cbrt, rsqrt, hypot.
+
+`x**y` is `2**(y * log2(x))`, with the product known to 2**-58 (f64, in two parts) or 2**-40 (f32, in f64).
+"""
+
+from __future__ import annotations
+
+from graphdsl.ops.math.logarithm import log_pair, split
+from graphdsl.ops.math.parts import (
+    Pair,
+    clamp,
+    pair,
+    plus,
+    poly,
+    quick_two_sum,
+    times,
+    two_product,
+    two_sum,
+)
+from graphdsl.ops.scalar import Code, S
+from graphdsl.ops.types import F32, F64
+
+_SHIFT = 1.5 * 2.0**52  # added, it rounds to an integer and leaves it in the low bits
+_LOG2_E = ("0x1.71547652b82fep+0", "0x1.777d0ffda0d24p-56")
+_LN2 = ("0x1.62e42fefa39efp-1", "0x1.abc9e3b39803fp-56")
+# (exp(r) - 1 - r - r**2 / 2) / r**3 on |r| ≤ ln(2)/2, fpminimax, off by less than 2**-55.5
+_EXP_TAIL = (
+    "0x1.5555555555556p-3 0x1.5555555555556p-5 0x1.11111111106f2p-7 0x1.6c16c16c15f24p-10 0x1.a01a01a919835p-13 "
+    "0x1.a01a01a8b2b5cp-16 0x1.71de09dc3d609p-19 0x1.27e4d60dd773cp-22 0x1.af3ff3cbac1fp-26 0x1.1f7d212417122p-29"
+)
+# for f32, fpminimax: 2**f on |f| ≤ 1/2, off by less than 2**-34; log2((1 + s) / (1 - s)) / s in s**2, 2**-43.5
+_EXP2_FOR_F32 = (
+    "0x1.ffffffffa5a6p-1 0x1.62e42fef6bf41p-1 0x1.ebfbe0ac2435dp-3 0x1.c6b08e08bfc85p-5 0x1.3b29d6f7914b5p-7 "
+    "0x1.5d8713d7b4dc9p-10 0x1.446de1bf90427p-13 0x1.00f8c82ad3e2fp-16"
+)
+_LOG2_FOR_F32 = (
+    "0x1.71547652b825p1 0x1.ec709dc53ddc2p-1 0x1.2776c291c6764p-1 0x1.a61a2fd825c08p-2 0x1.47952e4bcdb3dp-2 "
+    "0x1.21b2fbcbbb8bep-2"
+)
+
+
+def pow(code: Code, x: S, y: S) -> S:
+    """`x` to the `y`, with C's special cases."""
+    return _pow_f32(code, x, y) if x.dtype is F32 else _pow_f64(code, x, y)
+
+
+def _pow_f32(code: Code, x: S, y: S) -> S:
+    exponent = _exponent_f32(code, abs(x), y)
+    usual = _signed(code, code.convert(_exp2_f32(code, exponent), F32), x, y)
+    edge = ~(_is_plain(x) & (abs(exponent) < 1000.0))
+    return code.rarely(edge, lambda *xs: _edges_f32(code, *xs), usual, x, y, exponent)
+
+
+def _pow_f64(code: Code, x: S, y: S) -> S:
+    exponent, rest = _exponent(code, abs(x), y)
+    usual = _signed(code, _exp2_usual(code, (exponent, rest)), x, y)
+    edge = ~(_is_plain(x) & (abs(exponent) < _LEAST_SUBNORMAL))
+    return code.rarely(edge, lambda *xs: _edges_f64(code, *xs), usual, x, y, exponent, rest)
+
+
+def _is_plain(x: S) -> S:
+    return (abs(x) > 0.0) & (abs(x) < float("inf"))
+
+
+def exp2(code: Code, x: S) -> S:
+    """2 to the `x`."""
+    if x.dtype is F32:
+        return code.convert(_exp2_f32(code, clamp(code, code.convert(x, F64), -1000.0, 1000.0)), F32)
+    rest = code.const(F64, 0.0)
+    usual = _exp2_usual(code, (x, rest))
+    return code.rarely(abs(x) >= _LEAST_SUBNORMAL, lambda x: _exp2_any(code, (x, x - x)), usual, x)
+
+
+# ---- 2**x -----------------------------------------------------------------------------------------------
+
+_LEAST_SUBNORMAL = 1021.0  # from this size of x on 2**x may be subnormal or overflow
+
+
+def _exp2_f32(code: Code, x: S) -> S:
+    """2**x in f64, off by less than 2**-34 of it; |x| is at most 1000."""
+    shifted = x + _SHIFT
+    power = code.from_bits((code.bits(shifted) + 1023) << 52)
+    return poly(code, x - (shifted - _SHIFT), _EXP2_FOR_F32) * power
+
+
+def _exp2_parts(code: Code, x: Pair) -> tuple[Pair, S]:
+    """2**f, and the integer n as the low bits of an i64, with n + f = x and |f| ≤ 1/2."""
+    shifted = x[0] + _SHIFT
+    f = quick_two_sum(x[0] - (shifted - _SHIFT), x[1])  # the first is 0 or a multiple of a unit of x
+    r, left = times(code, f, pair(code, x[0], _LN2))
+    half_square, error = two_product(code, 0.5 * r, r)
+    total, lost = quick_two_sum(code.const(F64, 1.0), r)
+    total, more = quick_two_sum(total, half_square)
+    least = code.fma(left, r, left) + error
+    least = code.fma(r * (2.0 * half_square), poly(code, r, _EXP_TAIL), least)
+    return (total, lost + more + least), code.bits(shifted)
+
+
+def _exp2_usual(code: Code, x: Pair) -> S:
+    """2**x where that is a normal number."""
+    (high, low), n = _exp2_parts(code, x)
+    return (high + low) * code.from_bits((n + 1023) << 52)
+
+
+def _exp2_any(code: Code, x: Pair) -> S:
+    """2**x, where it is subnormal too rounded once: adding `coarse` cuts off what a subnormal cannot hold."""
+    cut = clamp(code, x[0], -1100.0, 1100.0)
+    (high, low), n = _exp2_parts(code, (cut, code.select(cut.eq(x[0]), x[1], cut - cut)))
+    exponent = cut + _SHIFT - _SHIFT
+    # so that the sum, whose first part is between 0.7 and 1.42, lies between 2**(-1022 - n) and twice that
+    coarse = code.select(exponent < -1022.0, code.from_bits((1 - n) << 52), code.const(F64, 0.5))
+    coarse = code.select(exponent < -1021.0, coarse, code.const(F64, 0.0))
+    total, lost = two_sum(coarse, high)
+    rounded = (total + (lost + low)) - coarse
+    half = code.op1("floor", 0.5 * exponent)
+    return rounded * _integer_power(code, half) * _integer_power(code, exponent - half)
+
+
+def _integer_power(code: Code, n: S) -> S:
+    """2**n for an integer n in f64, a normal number."""
+    return code.from_bits((code.bits(n + _SHIFT) + 1023) << 52)
+
+
+# ---- y * log2(x) ----------------------------------------------------------------------------------------
+
+
+def _exponent_f32(code: Code, x: S, y: S) -> S:
+    """y * log2(x) in f64 for x > 0."""
+    k, m = split(code, code.convert(x, F64))
+    s = (m - 1.0) / (m + 1.0)
+    return code.convert(y, F64) * code.fma(s, poly(code, s * s, _LOG2_FOR_F32), k)
+
+
+def _exponent(code: Code, x: S, y: S) -> Pair:
+    """y * log2(x) for x > 0."""
+    k, m = split(code, x)
+    part = times(code, log_pair(code, m), pair(code, x, _LOG2_E))
+    return times(code, plus((k, code.const(F64, 0.0)), part), y)
+
+
+# ---- special cases of pow -------------------------------------------------------------------------------
+
+
+def _edges_f32(code: Code, x: S, y: S, exponent: S) -> S:
+    magnitude = _exp2_f32(code, clamp(code, exponent, -1000.0, 1000.0))
+    return _edges(code, code.convert(magnitude, F32), x, y)
+
+
+def _edges_f64(code: Code, x: S, y: S, exponent: S, rest: S) -> S:
+    return _edges(code, _exp2_any(code, (exponent, rest)), x, y)
+
+
+def _edges(code: Code, magnitude: S, x: S, y: S) -> S:
+    """C17, F.10.4.4; `magnitude` is right where |x| is positive and finite, and y finite."""
+    size = abs(x)
+    zero, one, inf = (code.const(x.dtype, c) for c in (0.0, 1.0, float("inf")))
+    extreme = size.eq(0.0) | size.eq(inf) | abs(y).eq(inf)
+    grows = (size > 1.0) ^ (y < 0.0)
+    magnitude = code.select(extreme, code.select(grows, inf, zero), magnitude)
+    magnitude = code.select(x.ne(x), x, code.select(y.ne(y), y, magnitude))
+    magnitude = code.select(size.eq(1.0) & y.eq(y), one, magnitude)
+    result = code.select(size.eq(inf) | size.eq(0.0), magnitude, _signed(code, magnitude, x, y))
+    odd = (size.eq(inf) | size.eq(0.0)) & _odd(code, y)
+    result = code.select(odd, code.op2("copysign", result, x), result)
+    return code.select(y.eq(0.0) | x.eq(1.0), one, result)
+
+
+def _signed(code: Code, magnitude: S, x: S, y: S) -> S:
+    """The power of x from that of |x|: nan below 0 where y is no integer."""
+    nan = code.const(x.dtype, float("nan"))
+    result = code.select(_odd(code, y) & (x < 0.0), -magnitude, magnitude)
+    return code.select((x < 0.0) & code.op1("rint", y).ne(y), nan, result)
+
+
+def _odd(code: Code, y: S) -> S:
+    half = 0.5 * y
+    return code.op1("rint", y).eq(y) & code.op1("rint", half).ne(half)
