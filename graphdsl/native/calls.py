@@ -6,13 +6,12 @@ and makes the result a Python number, or an instance of the capsule's context (`
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 
+from graphdsl.native.calling import call_name
 from graphdsl.native.elementwise import CODE, KERNEL, LANES
 from graphdsl.native.flow import I8, I32, I64, POINTER, at, call_address, field, slot
 from graphdsl.native.folds import splat
@@ -22,24 +21,6 @@ from graphdsl.ops.types import BOOL, F32, DType
 
 _CALL = ir.FunctionType(POINTER, [POINTER, POINTER, I64])
 _DOUBLE = ir.DoubleType()
-_METH_FASTCALL = 0x80
-IMPORTS = (
-    "PyFloat_AsDouble",
-    "PyFloat_FromDouble",
-    "PyLong_AsLongLong",
-    "PyLong_FromLongLong",
-    "PyObject_IsTrue",
-    "PyBool_FromLong",
-    "PyCapsule_GetPointer",
-    "PyCapsule_GetContext",
-    "PyObject_CallFunctionObjArgs",
-    "Py_DecRef",
-)
-
-
-def call_name(operands: Sequence[DType], result: DType) -> str:
-    """The function for kernels of this signature."""
-    return f"gdl.call.{'.'.join(d.value for d in operands)}.{result.value}"
 
 
 def define_call(module: ir.Module, target: Target, operands: Sequence[DType], result: DType) -> None:
@@ -98,35 +79,3 @@ def _boxed(b: ir.IRBuilder, dtype: DType, value: ir.Value, capsule: ir.Value) ->
     forget = intrinsic(module, "Py_DecRef", ir.VoidType(), POINTER)
     b.call(forget, [number])
     return instance
-
-
-# ---- Python's side ------------------------------------------------------------------------------------
-
-
-class _MethodDef(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-_alive: list[Any] = []
-
-
-def callable_for(name: str, code: int, info: int, keep: object) -> Any:
-    """The Python function that runs `code` (one of `define_call`) on the kernel described at `info`."""
-    api = ctypes.pythonapi
-    capsule_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
-        ("PyCapsule_New", api)
-    )
-    set_context = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.py_object)(("PyCapsule_SetContext", api))
-    function_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-        ("PyCFunction_NewEx", api)
-    )
-    capsule = capsule_new(info, None, None)
-    set_context(capsule, np.float32)
-    definition = _MethodDef(name.encode(), code, _METH_FASTCALL, None)
-    _alive.append((definition, keep))
-    return function_new(ctypes.addressof(definition), capsule, None)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from typing import Any
 
-from graphdsl.native.steps import measure
+from graphdsl.native.steps import Measure, measure
 from graphdsl.ops.op import Attrs, Draw, Elementwise, Op, Setting, TypeProblem
 from graphdsl.ops.scalar import S
 from graphdsl.ops.table import OPS
@@ -21,7 +21,7 @@ from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Type
 FEW_STEPS = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """One body for operands of certain dtypes."""
 
@@ -30,16 +30,24 @@ class Entry:
     operands: tuple[DType, ...]
     attrs: tuple[tuple[str, Any], ...] = ()
 
-    @property
-    def result(self) -> DType:
-        """The dtype of the result."""
-        return measure(self.body, self.operands).dtype
+    @cached_property
+    def measure(self) -> Measure:
+        """How long the body is, and the dtype of its result."""
+        return measure(self.body, self.operands)
 
     def body(self, *args: Any) -> S:
         """What is computed, as `Code`."""
         compute = self.op.compute
         assert isinstance(compute, (Elementwise, Draw))
         return compute.body(*args, **dict(self.attrs))
+
+
+def entry_for(op: Op, operands: tuple[DType, ...], attrs: Attrs) -> Entry:
+    """The entry of an elementwise op over operands of these dtypes."""
+    words = [op.name, *(d.value for d in operands)]
+    if op.name == "cast":
+        words.append("to." + attrs["dtype"].value)
+    return Entry(".".join(words), op, operands, tuple(attrs.items()))
 
 
 def by_numpy(op: Op, operands: tuple[DType, ...]) -> bool:
@@ -50,36 +58,28 @@ def by_numpy(op: Op, operands: tuple[DType, ...]) -> bool:
     return compute.numpy_ints or operands[-1].is_float
 
 
-def elementwise_name(op: Op, operands: tuple[DType, ...], attrs: Attrs) -> str:
-    """What the library calls a kernel, if it has it."""
-    words = [op.name, *(d.value for d in operands)]
-    if op.name == "cast":
-        words.append("to." + attrs["dtype"].value)
-    return ".".join(words)
+def is_held(op: Op, attrs: Attrs) -> bool:
+    """Whether the library has this op at all: not where attrs change the body, but for plain casts."""
+    return not attrs or (op.name == "cast" and not attrs.get("checked"))
 
 
-@cache
-def elementwise_entries() -> dict[str, Entry]:
-    """The elementwise kernels of the library, by name."""
-    found: dict[str, Entry] = {}
+def elementwise_entries() -> Iterator[Entry]:
+    """The elementwise kernels of the library."""
+    found = set()
     for op in OPS.values():
         for operands, attrs in _signatures(op):
-            entry = Entry(elementwise_name(op, operands, dict(attrs)), op, operands, attrs)
-            if entry.name not in found and not by_numpy(op, operands) and _is_long(entry):
-                found[entry.name] = entry
-    return found
+            entry = entry_for(op, operands, attrs)
+            if entry.name not in found and not by_numpy(op, operands) and is_long(entry.measure):
+                found.add(entry.name)
+                yield entry
 
 
-@cache
-def draw_entries() -> dict[str, Entry]:
-    """The random distributions of the library, by name."""
-    return {
-        draw_name(op, dtype): Entry(draw_name(op, dtype), op, (I64,) * 4, (("dtype", dtype),))
-        for op in OPS.values()
-        if isinstance(op.compute, Draw)
-        for dtype in (F32, F64)
-        if _is_long(Entry("", op, (I64,) * 4, (("dtype", dtype),)))
-    }
+def draw_entries() -> Iterator[Entry]:
+    """The random distributions of the library."""
+    for op in OPS.values():
+        if isinstance(op.compute, Draw):
+            for dtype in (F32, F64):
+                yield Entry(draw_name(op, dtype), op, (I64,) * 4, (("dtype", dtype),))
 
 
 def draw_name(op: Op, dtype: DType) -> str:
@@ -101,7 +101,7 @@ def positional(body: Callable[..., S]) -> list[str]:
     return [name for name, p in inspect.signature(body).parameters.items() if p.kind in kinds]
 
 
-def _signatures(op: Op) -> Iterator[tuple[tuple[DType, ...], tuple[tuple[str, Any], ...]]]:
+def _signatures(op: Op) -> Iterator[tuple[tuple[DType, ...], Attrs]]:
     """The dtypes (and attrs) for which an op's body may be compiled."""
     compute = op.compute
     if not isinstance(compute, Elementwise):
@@ -109,7 +109,7 @@ def _signatures(op: Op) -> Iterator[tuple[tuple[DType, ...], tuple[tuple[str, An
     if op.name == "cast":
         for source in (F32, F64):
             for to in (I32, I64):
-                yield (source,), (("dtype", to), ("checked", False), ("weak", False))
+                yield (source,), {"dtype": to, "checked": False, "weak": False}
         return
     keywords = inspect.signature(compute.body).parameters.values()
     if any(p.kind is inspect.Parameter.KEYWORD_ONLY for p in keywords):
@@ -122,12 +122,9 @@ def _signatures(op: Op) -> Iterator[tuple[tuple[DType, ...], tuple[tuple[str, An
             except TypeProblem:
                 continue
             if typing.operands == operands:
-                yield operands, ()
+                yield operands, {}
 
 
-def _is_long(entry: Entry) -> bool:
-    try:
-        steps = measure(entry.body, entry.operands)
-    except (AttributeError, ModuleNotFoundError):  # until all bodies are written
-        return False
-    return steps.native or steps.count > FEW_STEPS
+def is_long(measure: Measure) -> bool:
+    """Whether a body over arrays pays for native code, or needs it."""
+    return measure.native or measure.count > FEW_STEPS

@@ -1,4 +1,7 @@
-"""The kernel library: one object with every kernel, built once for each CPU and version, and linked when first needed."""
+"""The kernel library: one object with every kernel, built once for each CPU and version, and linked when first needed.
+
+What builds it (`assembly`) is imported only where the cache does not have it.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,24 @@ from functools import cache
 from importlib import resources
 
 from graphdsl.native import cache as objects
-from graphdsl.native.calls import IMPORTS, call_name, define_call
-from graphdsl.native.draws import define_block, define_draw
-from graphdsl.native.elementwise import define_kernel, define_loops
-from graphdsl.native.folds import KINDS
-from graphdsl.native.gemm import DTYPES, GUARDS, define_gemm
-from graphdsl.native.inventory import draw_entries, elementwise_entries
 from graphdsl.native.linked import Linked, process_symbols
-from graphdsl.native.reductions import MOST_AXES, define_reductions, description
-from graphdsl.native.target import Target, host
+from graphdsl.native.target import host
 
+# Functions of Python's C interface that kernels on single numbers call.
+IMPORTS = (
+    "PyFloat_AsDouble",
+    "PyFloat_FromDouble",
+    "PyLong_AsLongLong",
+    "PyLong_FromLongLong",
+    "PyObject_IsTrue",
+    "PyBool_FromLong",
+    "PyCapsule_GetPointer",
+    "PyCapsule_GetContext",
+    "PyObject_CallFunctionObjArgs",
+    "Py_DecRef",
+)
 _PACKAGES = ("graphdsl.native", "graphdsl.ops", "graphdsl.ops.math")
-_LOOPS = ("gdl.loop", "gdl.record", "gdl.reduce_loop", "gdl.search_loop", "gdl.gemm_loop")
+_END_OF_NAMES = b"\0"
 
 # Called once, before the library is compiled: the command line says so on stderr.
 on_build: list[Callable[[], None]] = []
@@ -28,56 +37,26 @@ on_build: list[Callable[[], None]] = []
 @cache
 def library() -> Linked:
     """The library for this machine, from the cache where it is there."""
-    code = objects.obtain(_name(host()), lambda: _announced(host()))
-    return Linked(code, symbols(), process_symbols(*IMPORTS))
+    names, code = objects.obtain(_name(), _built).split(_END_OF_NAMES, 1)
+    return Linked(code, names.decode().split("\n"), process_symbols(*IMPORTS))
 
 
 def is_cached() -> bool:
     """Whether the library can be had without building it."""
-    return objects.read(_name(host())) is not None
+    return objects.read(_name()) is not None
 
 
-def build(target: Target) -> bytes:
-    """The library's object."""
-    module = target.module("graphdsl kernels")
-    define_loops(module, target)
-    for entry in elementwise_entries().values():
-        name = f"gdl.kernel.{entry.name}"
-        result = define_kernel(module, target, name, entry.body, entry.operands, entry.op.faults)
-        define_call(module, target, entry.operands, result)
-    define_reductions(module, target)
-    define_gemm(module, target)
-    define_block(module, target)
-    for entry in draw_entries().values():
-        define_draw(module, target, entry)
-    # the loops that count are written as vectors already; unrolled ones would double the time this takes
-    return target.object_code(str(module), loops=False)
+def _built() -> bytes:
+    from graphdsl.native.assembly import assemble
 
-
-@cache
-def symbols() -> tuple[str, ...]:
-    """What the library exports."""
-    kernels = [f"gdl.kernel.{name}.info" for name in elementwise_entries()]
-    calls = dict.fromkeys(call_name(e.operands, e.result) for e in elementwise_entries().values())
-    draws = [f"gdl.draw.{name}" for name in draw_entries()]
-    reductions = [
-        name
-        for kind, dtypes in KINDS.items()
-        for d in dtypes
-        for name in (f"gdl.{kind}.{d.value}", *(description(kind, d, r) for r in range(1, MOST_AXES + 1)))
-    ]
-    products = [f"gdl.gemm.{d.value}{guard}" for d in DTYPES for guard in GUARDS]
-    return (*_LOOPS, "gdl.block", *kernels, *calls, *draws, *reductions, *products)
-
-
-def _announced(target: Target) -> bytes:
     for call in on_build:
         call()
-    return build(target)
+    names, code = assemble(host())
+    return "\n".join(names).encode() + _END_OF_NAMES + code
 
 
-def _name(target: Target) -> str:
-    return objects.key("kernels", target.key, sources())
+def _name() -> str:
+    return objects.key("kernels", host().key, sources())
 
 
 @cache

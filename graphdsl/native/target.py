@@ -10,10 +10,12 @@ import os
 import platform
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
-from llvmlite import ir
+
+if TYPE_CHECKING:
+    from llvmlite import ir
 
 # What each name stands for: LLVM's CPU, more features, bits of a vector, fma in hardware, rounding in hardware.
 _NARROWED = {
@@ -48,6 +50,8 @@ class Target:
 
     def module(self, name: str) -> ir.Module:
         """An empty module for this target."""
+        from llvmlite import ir  # not needed to link what the cache has
+
         module = ir.Module(name)
         module.triple = self.triple
         module.data_layout = str(_machine(self).target_data)
@@ -81,6 +85,8 @@ def function(module: ir.Module, target: Target, name: str, type: ir.FunctionType
     `no-builtins`: loops stay loops, no call of libc or libm is made up. The vector width is stated, because some CPUs with
     wide vectors are tuned to avoid them.
     """
+    from llvmlite import ir
+
     made = ir.Function(module, type, name)
     if private:
         made.linkage = "internal"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from graphdsl.native.inventory import Entry, by_numpy, entry_for, is_held, is_long
 from graphdsl.ops import faults
 from graphdsl.ops.op import Attrs, Elementwise, Op
 from graphdsl.ops.types import I32, Dim, DType, Type
@@ -15,6 +15,8 @@ from graphdsl.runtime import native, python_code
 from graphdsl.source.diagnostic import Fault
 
 Kernel = Callable[..., Any]
+
+_FEW_STEPS = 8  # of Python on numbers: about what the call of a native kernel takes, and no library has to be there
 
 
 def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:
@@ -32,13 +34,11 @@ def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:
 
 
 def _over_numbers(op: Op, dtypes: tuple[DType, ...], attrs: Attrs) -> Kernel:
-    compute = op.compute
-    assert isinstance(compute, Elementwise)
-    name = native.entry_name(op, dtypes, attrs)
-    if name is None:
-        return python_code.function(partial(compute.body, **attrs), dtypes, True)
-    made = native.over_numbers(name)
-    return _watched(op, dtypes, attrs, made, True) if _can_fail(op, dtypes) else made
+    entry = entry_for(op, dtypes, attrs)
+    if not entry.measure.native and (entry.measure.count <= _FEW_STEPS or not is_held(op, attrs)):
+        return python_code.function(entry.body, dtypes, True)
+    made = native.over_numbers(entry)
+    return _watched(entry, made, True) if _can_fail(op, dtypes) else made
 
 
 # ---- arrays -------------------------------------------------------------------------------------------
@@ -47,14 +47,14 @@ def _over_numbers(op: Op, dtypes: tuple[DType, ...], attrs: Attrs) -> Kernel:
 def _over_arrays(op: Op, dtypes: tuple[DType, ...], attrs: Attrs) -> Kernel:
     compute = op.compute
     assert isinstance(compute, Elementwise)
-    if compute.numpy is not None and (compute.numpy_ints or dtypes[-1].is_float):
-        made: Kernel = getattr(np, compute.numpy)
+    if by_numpy(op, dtypes):
+        made: Kernel = getattr(np, compute.numpy or "")
         return made
-    name = native.entry_name(op, dtypes, attrs)
-    if name is None:
-        return python_code.function(partial(compute.body, **attrs), dtypes, False)
-    made = native.over_arrays(name)
-    return _watched(op, dtypes, attrs, made, False) if _can_fail(op, dtypes) else made
+    entry = entry_for(op, dtypes, attrs)
+    if not is_long(entry.measure) or not is_held(op, attrs):
+        return python_code.function(entry.body, dtypes, False)
+    made = native.over_arrays(entry)
+    return _watched(entry, made, False) if _can_fail(op, dtypes) else made
 
 
 def _where_i32(condition: Any, x: int, y: int) -> Any:
@@ -65,18 +65,16 @@ def _can_fail(op: Op, dtypes: tuple[DType, ...]) -> bool:
     return bool(op.faults) and not all(d.is_float for d in dtypes)
 
 
-def _watched(op: Op, dtypes: tuple[DType, ...], attrs: Attrs, made: Kernel, scalar: bool) -> Kernel:
+def _watched(entry: Entry, made: Kernel, scalar: bool) -> Kernel:
     """The kernel, and where an element failed, the fault: found by computing again, in row-major order."""
-    compute, seen = op.compute, native.faults_seen()
-    assert isinstance(compute, Elementwise)
-    body = partial(compute.body, **attrs)
+    seen = native.faults_seen()
 
     def watched(*operands: Any) -> Any:
         before = seen.value
         result = made(*operands)
         if seen.value != before:
             # another thread's fault may be what was seen: then this does nothing
-            python_code.function(body, dtypes, scalar)(*operands)
+            python_code.function(entry.body, entry.operands, scalar)(*operands)
         return result
 
     return watched

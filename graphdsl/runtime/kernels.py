@@ -26,7 +26,8 @@ def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs, own: bool = False) -> 
 
     `own` is for a `Scatter` that takes its first operand over, in a list that holds it: written in place if nobody else holds it.
     """
-    outs = op.typing(Setting(F64), types, attrs).outs
+    typing = op.typing(Setting(F64), types, attrs)
+    outs, attrs = typing.outs, attrs if typing.attrs is None else typing.attrs
     match op.compute:
         case Elementwise():
             return elementwise.kernel(op, types, attrs)

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from graphdsl.ops.op import Attrs, Op
+from graphdsl.native.inventory import Entry, draw_name
+from graphdsl.ops.op import Op
 from graphdsl.ops.types import I64, DType
 
 
@@ -32,34 +33,31 @@ def faults_seen() -> Any:
     return ctypes.c_int64.from_address(_library()["gdl.record"])
 
 
-def entry_name(op: Op, operands: tuple[DType, ...], attrs: Attrs) -> str | None:
-    """The name under which the library has an elementwise op, if it has."""
-    from graphdsl.native.inventory import elementwise_entries, elementwise_name
-
-    name = elementwise_name(op, operands, attrs)
-    return name if name in elementwise_entries() else None
+_made: dict[tuple[str, str], Any] = {}
 
 
-@cache
-def over_arrays(name: str) -> Any:
+def over_arrays(entry: Entry) -> Any:
     """The ufunc of a kernel."""
-    from graphdsl.native.inventory import elementwise_entries
     from graphdsl.native.ufuncs import ufunc
 
-    entry, code = elementwise_entries()[name], _library()
-    data = code[f"gdl.kernel.{name}.info"]
-    return ufunc(entry.op.name, code["gdl.loop"], data, entry.operands, [entry.result], keep=code)
+    key = ("arrays", entry.name)
+    if key not in _made:
+        code, operands, result = _library(), entry.operands, entry.measure.dtype
+        data = code[f"gdl.kernel.{entry.name}.info"]
+        _made[key] = ufunc(entry.op.name, code["gdl.loop"], data, operands, [result], keep=code)
+    return _made[key]
 
 
-@cache
-def over_numbers(name: str) -> Callable[..., Any]:
+def over_numbers(entry: Entry) -> Callable[..., Any]:
     """The function of numbers of a kernel."""
-    from graphdsl.native.calls import call_name, callable_for
-    from graphdsl.native.inventory import elementwise_entries
+    from graphdsl.native.calling import call_name, callable_for
 
-    entry, code = elementwise_entries()[name], _library()
-    address = code[call_name(entry.operands, entry.result)]
-    made: Callable[..., Any] = callable_for(entry.op.name, address, code[f"gdl.kernel.{name}.info"], code)
+    key = ("numbers", entry.name)
+    if key not in _made:
+        code = _library()
+        address = code[call_name(entry.operands, entry.measure.dtype)]
+        _made[key] = callable_for(entry.op.name, address, code[f"gdl.kernel.{entry.name}.info"], code)
+    made: Callable[..., Any] = _made[key]
     return made
 
 
@@ -112,7 +110,6 @@ def matmul(dtype: DType, guard: int | None) -> Any:
 @cache
 def draw(op: Op, dtype: DType) -> Any:
     """The gufunc of a distribution: key, counter, result."""
-    from graphdsl.native.inventory import draw_name
     from graphdsl.native.ufuncs import ufunc
 
     code = _library()

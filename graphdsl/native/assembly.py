@@ -1,0 +1,34 @@
+"""What stands in the kernel library, put together."""
+
+from __future__ import annotations
+
+from graphdsl.native.calls import call_name, define_call
+from graphdsl.native.draws import define_block, define_draw
+from graphdsl.native.elementwise import define_kernel, define_loops
+from graphdsl.native.gemm import define_gemm
+from graphdsl.native.inventory import draw_entries, elementwise_entries
+from graphdsl.native.reductions import define_reductions
+from graphdsl.native.target import Target
+
+_LOOPS = ("gdl.loop", "gdl.record", "gdl.reduce_loop", "gdl.search_loop", "gdl.gemm_loop")
+
+
+def assemble(target: Target) -> tuple[list[str], bytes]:
+    """The names that the library exports, and its object."""
+    module = target.module("graphdsl kernels")
+    define_loops(module, target)
+    names = list(_LOOPS)
+    calls = {}
+    for entry in elementwise_entries():
+        kernel = f"gdl.kernel.{entry.name}"
+        result = define_kernel(module, target, kernel, entry.body, entry.operands, entry.op.faults)
+        define_call(module, target, entry.operands, result)
+        names.append(f"{kernel}.info")
+        calls[call_name(entry.operands, result)] = None
+    names += calls
+    names += define_reductions(module, target)
+    names += define_gemm(module, target)
+    names.append(define_block(module, target))
+    names += [define_draw(module, target, entry) for entry in draw_entries()]
+    # the loops that count are written as vectors already; unrolled ones would double the time this takes
+    return names, target.object_code(str(module), loops=False)
