@@ -26,7 +26,9 @@ def write(w: FunctionWriter, instr: Instr) -> None:
         case ir.Leaf(param=param, arg=arg, out=out):
             w.assign(out, w.value(arg), recorder.leaf(param), instr)
         case ir.Convert(arg=arg, out=out):
-            w.assign(out, applied.converted(w, arg, out), recorder.converting(w.node(arg), arg.type, out.type), instr)
+            shared = arg not in w.plan.dies_after.get(instr, ())
+            node = recorder.converting(w.node(arg), arg.type, out.type, shared)
+            w.assign(out, applied.converted(w, arg, out), node, instr)
         case ir.Apply():
             applied.write(w, instr)
         case ir.Call():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Value
@@ -51,6 +51,7 @@ class Recorder:
         self.higher = higher
         self.everything = everything
         self._carried: set[Value] = set()
+        self._rules: dict[Any, OpRule | None] = {}
 
     def tracks(self, value: Value) -> bool:
         """Whether a value has a node (or None) beside it."""
@@ -86,12 +87,12 @@ class Recorder:
         """What a join passes on."""
         return f"{node} and {self._node(pass_rule(type), [node])}"
 
-    def converting(self, node: str, source: Type, target: Type) -> str:
-        """The same value in another type."""
+    def converting(self, node: str, source: Type, target: Type, shared: bool) -> str:
+        """The same value in another type; `shared`: the value itself is used later too."""
         if node == "None":
             return node
         if source.dtype is target.dtype:
-            return self.passing(node, target) if self.higher else node
+            return self.passing(node, target) if self.splits(shared) else node
         attrs = {"dtype": target.dtype, "checked": False, "weak": False}
         rule = op_rule(OPS["cast"], attrs, [source], [target], [0], self.higher, self.setting)
         assert rule is not None
@@ -102,8 +103,7 @@ class Recorder:
         if not self.tracks(out):
             return NOTHING
         tracked = [i for i, a in enumerate(instr.args) if w.node(a) != "None"]
-        types = [a.type for a in instr.args]
-        rule = op_rule(instr.op, instr.attrs, types, [o.type for o in instr.outs], tracked, self.higher, self.setting)
+        rule = self._rule(instr, tracked)
         if rule is None:
             return Record(None, self.bare_leaf()) if out.leaf else NOTHING
         nodes = [w.node(instr.args[i]) for i in rule.parents]
@@ -117,6 +117,14 @@ class Recorder:
         distinct = list(dict.fromkeys(nodes))
         either = f"{distinct[0]} and {made}" if len(distinct) == 1 else f"{made} if {' or '.join(distinct)} else None"
         return Record(rule, either)
+
+    def _rule(self, instr: ir.Apply, tracked: list[int]) -> OpRule | None:
+        types = [a.type for a in instr.args]
+        key = (instr.op, *instr.attrs.items(), *tracked, *((id(t.dtype), t.shape) for t in types))
+        if key not in self._rules:
+            outs = [o.type for o in instr.outs]
+            self._rules[key] = op_rule(instr.op, instr.attrs, types, outs, tracked, self.higher, self.setting)
+        return self._rules[key]
 
     def _node(self, rule: Rule, rest: list[str]) -> str:
         return f"({', '.join(['tick()', self.module.constant(rule, 'r'), *rest])})"
