@@ -20,7 +20,7 @@ from graphdsl.native.program.space import Region
 from graphdsl.native.scalar import load, memory_type
 from graphdsl.ops.op import Elementwise, Pointwise
 from graphdsl.ops.scalar import S
-from graphdsl.ops.types import BOOL, DType
+from graphdsl.ops.types import BOOL, Dim, DType
 from graphdsl.ops.types import I64 as INT
 
 Place = tuple[S, ...]
@@ -69,6 +69,7 @@ class Evaluator:
         self.code = code
         self.memory = memory
         self._home = home
+        self._space = region.space
         self._makers = {out: a for a in region.body for out in a.outs}
         self._known: dict[Value, S] = {}
         self.applying: Apply | None = None
@@ -83,17 +84,25 @@ class Evaluator:
         """A value at the kernel's own place."""
         if value not in self._known:
             made = self._makers.get(value)
-            self._known[value] = self.memory.home(value) if made is None else self._apply(made, self._home, self.home)
+            self._known[value] = (
+                self.memory.home(value) if made is None else self._apply(made, self._home_of(value), self.home)
+            )
         return self._known[value]
+
+    def _home_of(self, value: Value) -> Place | None:
+        """Where in a value of the region the kernel's own place falls: it may be repeated along some axes."""
+        if self._home is None or value.type.shape == self._space:
+            return self._home
+        return self._operand_place(self._space, value, self._home)
 
     def at(self, value: Value, place: Place) -> S:
         """A value at any place."""
-        if not value.type.shape or place is self._home:
+        if not value.type.shape or (place is self._home and value.type.shape == self._space):
             return self.home(value)
         made = self._makers.get(value)
         if made is None:
             return self._gathered(value, place)
-        return self._apply(made, place, lambda arg: self.at(arg, self._operand_place(made, arg, place)))
+        return self._apply(made, place, lambda arg: self.at(arg, self._operand_place(value.type.shape, arg, place)))
 
     def _apply(self, apply: Apply, place: Place | None, operand: Callable[[Value], S]) -> S:
         outer, self.applying = self.applying, apply
@@ -156,8 +165,8 @@ class Evaluator:
             vector = b.icmp_unsigned("!=", vector, ir.Constant(vector.type, None))
         return S(code, dtype, vector)
 
-    def _operand_place(self, apply: Apply, value: Value, place: Place) -> Place:
-        """Where an operand of an elementwise op is read for the result's `place`."""
+    def _operand_place(self, space: tuple[Dim, ...], value: Value, place: Place) -> Place:
+        """Where a value that is repeated to the shape `space` is read for a `place` of it."""
         rank = value.type.rank
         skipped = len(place) - rank
         zero = self.code.const(INT, 0)
@@ -166,7 +175,7 @@ class Evaluator:
             i = place[skipped + axis]
             if dim == 1:
                 found.append(zero)
-            elif same_dim(dim, apply.outs[0].type.shape[skipped + axis]):
+            elif same_dim(dim, space[skipped + axis]):
                 found.append(i)
             else:
                 one = self.code.compare("eq", self.memory.sizes(value)[axis], self.code.const(INT, 1))
