@@ -16,7 +16,7 @@ from graphdsl.core.ir import Apply, Value
 from graphdsl.core.rules import inline, jvp_template, vjp_template
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import F64, Type
-from tests import reference
+from tests import plain_ops
 from tests.test_ops import SETTING, emitter, value_of
 
 A, B = np.array([[0.3, -1.2, 2.0], [0.7, 1.1, -0.4]]), np.array([1.5, -0.8, 0.6])
@@ -178,7 +178,7 @@ class Program:
     def run(self, *values: Value, inputs: dict[Value, Any] | None = None) -> list[Any]:
         self.emit.block.yields = list(values)
         given = dict(zip(self.inputs, self.arrays, strict=True))
-        return reference.run(self.emit.block, {**given, **(inputs or {})})
+        return plain_ops.run(self.emit.block, {**given, **(inputs or {})})
 
 
 EXAMPLES = [(name, i) for name, cases in CASES.items() for i in range(len(cases))]

@@ -16,7 +16,7 @@ from graphdsl.ops.op import Elementwise, Op, Setting, TypeProblem
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Size, Type
 from graphdsl.source.diagnostic import Fault
-from tests import reference
+from tests import plain_ops
 
 SETTING = Setting(F64)
 NAMES = sorted(OPS)
@@ -41,7 +41,7 @@ def call(name: str, *args: Any, unknown: bool = False, **attrs: Any) -> Any:
     values = [None if a is None else value_of(a, sizes=unknown) for a in arrays]
     out = e.apply(OPS[name], *values, **attrs)
     e.block.yields = [out]
-    return reference.run(e.block, {v: a for v, a in zip(values, arrays, strict=True) if v is not None})[0]
+    return plain_ops.run(e.block, {v: a for v, a in zip(values, arrays, strict=True) if v is not None})[0]
 
 
 # ---- what every entry has -------------------------------------------------------------------------------

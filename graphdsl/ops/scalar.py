@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from graphdsl.ops.types import DType
 from graphdsl.source.diagnostic import FaultKind
@@ -78,7 +78,7 @@ class S:
     def __init__(self, code: Code, dtype: DType, ref: object) -> None:
         self.code = code
         self.dtype = dtype
-        self.ref = ref
+        self.ref: Any = ref  # what the `Code` knows it by
 
     def _lift(self, x: S | float | int | bool) -> S:
         return x if isinstance(x, S) else self.code.const(self.dtype, x)
