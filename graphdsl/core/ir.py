@@ -230,11 +230,17 @@ Instr = Apply | Const | Convert | Leaf | Feed | Undef | If | While | For | Call 
 @dataclass(eq=False, repr=False, slots=True)
 class Func:
     """A function checked for one kind of arguments. `body.params` are its params, then the outer names it reads;
-    `body.yields` its results. `chain` is how messages call it."""
+    `body.yields` its results. `derived`: it computes a derivative, and no call in the program is a call of it."""
 
     name: str
     body: Block
     span: Span
+    derived: bool = False
+
+    @property
+    def source_name(self) -> str:
+        """What the program calls it: forms of it that also save values have a prime."""
+        return self.name.rstrip("'")
 
 
 @dataclass(eq=False, repr=False)

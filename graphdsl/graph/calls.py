@@ -44,7 +44,7 @@ class Functions:
         """The function that reverses `func`."""
         if (func, key) not in self.made:
             name = func.name.rstrip("'")
-            made = self.made[func, key] = Func(f"{name}~", Block(), func.span)
+            made = self.made[func, key] = Func(f"{name}~", Block(), func.span, derived=True)
             self.waiting.append(Reversing(self, func, key, made))
         return self.made[func, key]
 

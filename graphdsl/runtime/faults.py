@@ -13,14 +13,15 @@ TOO_DEEP = FaultKind("E0731", "more than {0} calls are active", "a recursion nee
 NO_MEMORY = FaultKind("E0732", "there is not enough memory")
 OUT_OF_TIME = FaultKind("E0733", "the time limit of {0} s was reached")
 MOST_CALLS = 10_000
+MOST_TRAIL = 64  # calls named with a fault: the innermost ones
 
 
 def fault_diagnostic(fault: Fault, instr: Any, trail: Sequence[Label] = ()) -> Diagnostic:
     """What to say of a fault of the instruction `instr`, reached by the calls in `trail` (outermost first)."""
-    found = fault.kind.diagnostic(instr.span, fault.numbers, tuple(trail))
+    found = fault.kind.diagnostic(instr.span, fault.numbers, tuple(trail)[-MOST_TRAIL:])
     return replace(found, labels=instr.labels) if isinstance(instr, ir.Fail) else found
 
 
 def call_label(call: ir.Call) -> Label:
     """The entry of a trail for one call."""
-    return Label(call.span, f"in this call of `{call.func.name}`")
+    return Label(call.span, f"in this call of `{call.func.source_name}`")

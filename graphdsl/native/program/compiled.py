@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from graphdsl.core import ir
@@ -12,9 +13,9 @@ from graphdsl.native.program import effects
 from graphdsl.native.program.link import Built, build
 from graphdsl.native.program.memory import Fed, Memory, copied, result, scalar_word
 from graphdsl.native.program.sites import Sites, sites
-from graphdsl.native.program.words import Status, Word, words
+from graphdsl.native.program.words import TRAIL_SITES, Status, Word, words
 from graphdsl.native.program.worker import perform
-from graphdsl.runtime.faults import fault_diagnostic
+from graphdsl.runtime.faults import call_label, fault_diagnostic
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Fault, ProgramError
 
@@ -90,6 +91,7 @@ class Compiled:
 
         callback = _CALLBACK(call_back)
         memory[Word.STOP] = 0
+        memory[Word.TRAIL] = 0
         memory[Word.CALLBACK] = ctypes.cast(callback, ctypes.c_void_p).value or 0
         memory[Word.FEEDS] = ctypes.addressof(given)
         memory[Word.RESULTS] = ctypes.addressof(self._results)
@@ -147,11 +149,19 @@ class Compiled:
         numbers = tuple(memory[Word.NUMBERS + i] for i in range(memory[Word.COUNT]))
         match status:
             case Status.RAISED:
-                return raised[0]
+                return self._with_trail(raised[0])
             case Status.STOPPED:
                 return KeyboardInterrupt()
         instr, kind = self.sites.place(memory[Word.SITE])
-        return effects.failure(Status(status), instr, kind, numbers, memory[Word.LIMIT])
+        return self._with_trail(effects.failure(Status(status), instr, kind, numbers, memory[Word.LIMIT]))
+
+    def _with_trail(self, problem: BaseException) -> BaseException:
+        """An error of the program, with the calls that led to it."""
+        if not isinstance(problem, ProgramError):
+            return problem
+        left = [self.sites.place(self._memory[TRAIL_SITES + i])[0] for i in range(self._memory[Word.TRAIL])]
+        trail = tuple(call_label(call) for call in reversed(left) if isinstance(call, ir.Call))
+        return ProgramError(*(replace(d, trail=trail) for d in problem.diagnostics))
 
 
 def _placed(problem: BaseException, instr: Any) -> BaseException:

@@ -12,11 +12,11 @@ from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
 from graphdsl.native.program.unit import Unit
 from graphdsl.native.program.usage import Instr
 from graphdsl.native.program.values import Native, Tensor, part_types, parts, whole
-from graphdsl.native.program.words import HEADER_BYTES, Header, Status, Word
+from graphdsl.native.program.words import HEADER_BYTES, TRAIL_SITES, Header, Status, Word
 from graphdsl.native.scalar import I1, Llvm, intrinsic
 from graphdsl.ops.scalar import S
 from graphdsl.ops.types import DType, Type
-from graphdsl.runtime.faults import MOST_CALLS
+from graphdsl.runtime.faults import MOST_CALLS, MOST_TRAIL
 from graphdsl.source.diagnostic import FaultKind
 
 
@@ -81,6 +81,18 @@ class Frame:
     def check(self, status: ir.Value) -> None:
         """Leave if `status` is not done."""
         with self.b.if_then(self.b.icmp_unsigned("!=", status, ir.Constant(status.type, 0)), likely=False):
+            self.leave(status)
+
+    def check_call(self, status: ir.Value) -> None:
+        """Leave if `status`, that of a call, is not done; the call is noted in the trail."""
+        b = self.b
+        with b.if_then(b.icmp_unsigned("!=", status, ir.Constant(status.type, 0)), likely=False):
+            if not self.instr.func.derived:
+                count = self.get(Word.TRAIL)
+                with b.if_then(b.icmp_unsigned("<", count, int64(MOST_TRAIL)), likely=False):
+                    site = int64(self.unit.sites.site(self.instr))
+                    b.store(site, at(b, self.context, b.add(count, int64(TRAIL_SITES)), I64))
+                    self.put(Word.TRAIL, b.add(count, int64(1)))
             self.leave(status)
 
     def fail(self, condition: S, kind: FaultKind, numbers: Sequence[S]) -> None:

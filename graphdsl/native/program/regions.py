@@ -145,7 +145,7 @@ def call(frame: Frame, instr: ir.Call) -> None:
         sync(frame, tape)
     given = [p for i, a in enumerate(instr.args) for p in parts(natives[i] if i in saved else frame.hand_on(a))]
     result = b.call(callee, [frame.context, depth, *given], cconv="fastcc")
-    frame.check(b.extract_value(result, 0))
+    frame.check_call(b.extract_value(result, 0))
     for tape in tapes:
         reload(frame, tape)
     count = sum(len(part_types(v.type)) for v in instr.outs)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from graphdsl.ops.types import Type
+from graphdsl.runtime.faults import MOST_TRAIL
 
 ENTRY = "run.main"  # the function of a program that Python calls
 
@@ -31,12 +32,14 @@ class Word(IntEnum):
     MALLOC = 19  # address of a function `ptr f(i64)`
     BLOCKS = 20  # all buffers ever made: a list by their NEXT_BLOCK word
     TEAM = 21  # address of the team of threads; 0: none
+    TRAIL = 22  # how many calls a fault has left
     NOTHING = 24  # the header of an empty buffer that nobody owns
     FREE = 32  # first words of the lists of free buffers, one for each size class
 
 
 FREE_LISTS = 256
-CONTEXT_WORDS = Word.FREE + FREE_LISTS
+TRAIL_SITES = Word.FREE + FREE_LISTS  # of the calls that a fault left, innermost first
+CONTEXT_WORDS = TRAIL_SITES + MOST_TRAIL
 
 
 class Header(IntEnum):
