@@ -49,7 +49,7 @@ def _values(text: str) -> tuple[list[Any], float | None]:
         text, tolerance = text[: found.start()], float(found[1])
     if not text.lstrip().startswith('"'):
         for word, meant in (("-inf", "-Infinity"), ("inf", "Infinity"), ("nan", "NaN")):
-            text = re.sub(rf'(?<![\w.-]){re.escape(word)}\b', meant, text)
+            text = re.sub(rf"(?<![\w.-]){re.escape(word)}\b", meant, text)
     return json.loads(f"[{text.strip()}]"), tolerance
 
 

@@ -33,7 +33,11 @@ class Lines:
 
 
 def said(
-    source: Source, mode: str, feeds: dict[str, Any] | None = None, sets: dict[str, Any] | None = None, cache: bool = True
+    source: Source,
+    mode: str,
+    feeds: dict[str, Any] | None = None,
+    sets: dict[str, Any] | None = None,
+    cache: bool = True,
 ) -> list[str]:
     """Warnings, prints, and the errors that ended the run, in this order, as JSON lines."""
     sink = Lines()

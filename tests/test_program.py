@@ -124,7 +124,9 @@ def test_elements_of_any_number(n: int, dtype: str) -> None:
     assert all(map(same, got, (x * y + x, x < y, -x)))
 
 
-@pytest.mark.parametrize("shapes", [((5, 7, 3), (7, 1)), ((4, 1), (5,)), ((2, 3, 4), (3, 4)), ((6,), ()), ((1, 9), (1,))])
+@pytest.mark.parametrize(
+    "shapes", [((5, 7, 3), (7, 1)), ((4, 1), (5,)), ((2, 3, 4), (3, 4)), ((6,), ()), ((1, 9), (1,))]
+)
 @pytest.mark.parametrize("known", [True, False])
 def test_broadcasting(shapes: tuple[tuple[int, ...], ...], known: bool) -> None:
     h = Hand()

@@ -27,7 +27,9 @@ def lint(module: ast.Module, outline: Outline) -> Iterator[Diagnostic]:
                 yield from _mistaken("this loop", list(targets), inside, inside)
 
 
-def _mistaken(what: str, own: list[ast.Name], inside: Iterable[ast.Name], outer: list[ast.Name]) -> Iterator[Diagnostic]:
+def _mistaken(
+    what: str, own: list[ast.Name], inside: Iterable[ast.Name], outer: list[ast.Name]
+) -> Iterator[Diagnostic]:
     """An outer name is read, and an argument of nearly that name is not."""
     used = {n.id for n in inside}
     for name in own:

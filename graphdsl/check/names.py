@@ -9,6 +9,7 @@ from graphdsl.check.problems import nearest
 from graphdsl.check.values import (
     MOST_LEAVES,
     MOST_LEVELS,
+    POISON,
     Binding,
     Builtin,
     Named,
@@ -27,15 +28,17 @@ FORMS: dict[str, object] = {}  # built-ins that the checker writes out; filled b
 
 # built-ins of the language that a later version brings
 PLANNED = frozenset(
-    """abs sign sqrt rsqrt cbrt square exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh tanh asinh
-    acosh atanh sigmoid relu leaky_relu elu gelu silu softplus erf erfc lgamma digamma floor ceil round trunc isnan isinf
-    isfinite maximum minimum atan2 hypot logaddexp clamp where lerp sum mean prod max min all any argmax argmin var std
-    norm logsumexp count_nonzero median quantile cumsum cumprod sort argsort topk softmax log_softmax reshape transpose
-    swapaxes flatten squeeze expand_dims broadcast_to concat stack split flip roll pad tile repeat diag tril triu take
-    scatter_add one_hot shape size zeros ones full eye arange linspace zeros_like ones_like full_like dot outer einsum
-    trace solve triangular_solve inv det logdet cholesky qr svd eigh lstsq conv1d conv2d max_pool2d avg_pool2d layer_norm
-    embedding dropout cross_entropy binary_cross_entropy mse_loss huber_loss uniform normal bernoulli randint permutation
-    choice load""".split()
+    """
+    abs sign sqrt rsqrt cbrt square exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh
+    tanh asinh acosh atanh sigmoid relu leaky_relu elu gelu silu softplus erf erfc lgamma digamma floor ceil
+    round trunc isnan isinf isfinite maximum minimum atan2 hypot logaddexp clamp where lerp sum mean prod max
+    min all any argmax argmin var std norm logsumexp count_nonzero median quantile cumsum cumprod sort argsort
+    topk softmax log_softmax reshape transpose swapaxes flatten squeeze expand_dims broadcast_to concat stack
+    split flip roll pad tile repeat diag tril triu take scatter_add one_hot shape size zeros ones full eye
+    arange linspace zeros_like ones_like full_like dot outer einsum trace solve triangular_solve inv det logdet
+    cholesky qr svd eigh lstsq conv1d conv2d max_pool2d avg_pool2d layer_norm embedding dropout cross_entropy
+    binary_cross_entropy mse_loss huber_loss uniform normal bernoulli randint permutation choice load
+    """.split()
 )
 
 
@@ -73,7 +76,9 @@ def read(f: Frame, node: ast.Name) -> Binding:
 
 def use(f: Frame, slot: Slot, node: ast.Name) -> Binding:
     """What a slot holds; where the name may not be set, that is tested here, once for all that follows."""
-    assert slot not in (LOST, DEAD), f"`{node.id}` is read where it was taken for dead"
+    if slot in (LOST, DEAD):
+        assert f.unreached, f"`{node.id}` is read where it was taken for dead"
+        return POISON
     if slot.is_set is None:
         return slot.binding
     unset = Block([], [Fail(node.span, faults.NEVER_SET, (), (node.id, slot.why))])

@@ -7,11 +7,11 @@ language is decided after it: joins, conversions, faults, effects and names that
 Scoping: a block sees its own params and instructions, and everything of the blocks around it that stands before.
 A function sees only its own params. Values and instructions compare by identity.
 
-What a derivative may tell apart (language.md §7): an `Apply`, a `Const`, a `Feed` and a function's or loop's
-own param are values. The outs of `If`, `While`, `For`, `Call`, the params of loop bodies and a `Convert` only pass on a value they got: `origin`
-looks through them. The params of a `Func` are new values of each call.
-Cotangents are summed for each `Value` of this form separately; what passes a value on adds its whole sum, once, to what it got it from
-(several outs or params of one instruction: the last one first).
+What a derivative may tell apart (language.md §7): an `Apply`, a `Const`, a `Feed` and a function's own param
+are values. The outs of `If`, `While`, `For`, `Call`, the params of loop bodies and a `Convert` only pass on a value
+they got: `origin` looks through them. The params of a `Func` are new values of each call.
+Cotangents are summed for each `Value` of this form separately; what passes a value on adds its whole sum, once, to
+what it got it from (several outs or params of one instruction: the last one first).
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ class While:
 
 @dataclass(eq=False, repr=False, slots=True)
 class For:
-    """`count` trips (an i64 scalar; none if it is ≤ 0). `body.params[0]` is the trip's number (i64, not carried), the others are carried."""
+    """`count` trips (an i64 scalar; none if it is ≤ 0). `body.params[0]` is the trip's number (i64, not carried), the
+    others are carried."""
 
     span: Span
     count: Value

@@ -36,7 +36,7 @@ def _made(cls: type, *, eq: bool = True, repr: bool = True, frozen: bool = False
     inherited: dict[str, Any] = {}
     for base in reversed(cls.__mro__[1:]):
         inherited.update(getattr(base, "__dataclass_fields__", {}))
-    own = {n: _field(cls, n, t) for n, t in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in t}
+    own = {n: _field(cls, n, t) for n, t in cls.__annotations__.items() if "ClassVar" not in t}
     known = {**inherited, **own}
     space: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": MISSING}
     text = [_init(known, space, frozen, slots, hasattr(cls, "__post_init__"))]

@@ -22,8 +22,7 @@ class Flow:
 
     def program(self) -> str:
         rng = self.rng
-        for name in NAMES[: rng.randint(1, 4)]:
-            self.add(f"{name} = {self.literal()}")
+        self.start()
         for i in range(rng.randint(0, 2)):
             self.define(f"f{i}")
         self.block(rng.randint(3, 9))
@@ -38,12 +37,19 @@ class Flow:
         self.add(f"fn {name}({', '.join(params)}) {{")
         self.function, self.depth = name, self.depth + 1
         before, self.budget = self.budget, 15
+        self.start()
         self.block(self.rng.randint(1, 5))
         if self.rng.random() < 0.8:
             self.add(f"return {self.expression(2)}")
         self.function, self.depth, self.budget = None, self.depth - 1, before
         self.add("}")
         self.arities[name] = arity
+
+    def start(self) -> None:
+        """Most names hold something from the beginning."""
+        for name in NAMES:
+            if self.rng.random() < 0.92:
+                self.add(f"{name} = {self.literal()}")
 
     # ---- statements ----
 
@@ -150,13 +156,15 @@ class Flow:
         return str(self.rng.randint(-3, 6))
 
     def atom(self, extra: tuple[str, ...]) -> str:
-        names = [*NAMES, *extra, *(["p0", "p1"] if False else [])]
+        names = [*NAMES, *extra]
         return self.rng.choice(names) if self.rng.random() < 0.7 else self.literal()
 
     def condition(self) -> str:
         sign = self.rng.choice(["<", "<=", ">", ">=", "==", "!="])
         simple = f"{self.atom(())} {sign} {self.atom(())}"
-        return simple if self.rng.random() < 0.7 else f"{simple} {self.rng.choice(['and', 'or'])} not {self.atom(())} > 1"
+        return (
+            simple if self.rng.random() < 0.7 else f"{simple} {self.rng.choice(['and', 'or'])} not {self.atom(())} > 1"
+        )
 
     def expression(self, depth: int, extra: tuple[str, ...] = ()) -> str:
         if depth == 0 or self.rng.random() < 0.3:

@@ -96,12 +96,12 @@ class Writer:
                 text = str(self.pick((0, 1, 2, 3, -1, 5, -7, 100)))
                 return text if kind.dtype == "i64" else f"i32({text})"
             case _:
-                return str(self.pick(SPECIAL) if self.chance(12) else self.pick(PLAIN))
+                return str(self.pick(SPECIAL) if self.chance(4) else self.pick(PLAIN))
 
     def expression(self, scope: Scope, kind: Kind, depth: int = 3) -> str:
         names = [n for n, k in scope.names.items() if k == kind]
-        if depth <= 0 or self.chance(25):
-            return str(self.pick(names)) if names and self.chance(85) else self.literal(kind)
+        if depth <= 0 or self.chance(20):
+            return str(self.pick(names)) if names and self.chance(93) else self.literal(kind)
         if kind.is_float:
             return self.float_expression(scope, kind, depth - 1)
         if kind.dtype == "bool":
@@ -113,12 +113,18 @@ class Writer:
             lambda: self.binary(scope, kind, depth),
             lambda: self.binary(scope, kind, depth),
             lambda: self.unary(scope, kind, depth),
-            lambda: f"where({self.expression(scope, Kind('bool', kind.shape), depth)}, "
-            f"{self.expression(scope, kind, depth)}, {self.expression(scope, kind, depth)})",
-            lambda: f"({self.expression(scope, kind, depth)} if {self.expression(scope, Kind('bool'), depth)}"
-            f" else {self.expression(scope, kind, depth)})",
-            lambda: f"{self.pick(('maximum', 'minimum'))}({self.expression(scope, kind, depth)}, "
-            f"{self.expression(scope, kind, depth)})",
+            lambda: (
+                f"where({self.expression(scope, Kind('bool', kind.shape), depth)}, "
+                f"{self.expression(scope, kind, depth)}, {self.expression(scope, kind, depth)})"
+            ),
+            lambda: (
+                f"({self.expression(scope, kind, depth)} if {self.expression(scope, Kind('bool'), depth)}"
+                f" else {self.expression(scope, kind, depth)})"
+            ),
+            lambda: (
+                f"{self.pick(('maximum', 'minimum'))}({self.expression(scope, kind, depth)}, "
+                f"{self.expression(scope, kind, depth)})"
+            ),
             lambda: f"({self.expression(scope, kind, depth)}) ** {self.pick((2, 3, -1, 0, 1, 0.5, -2))}",
         ]
         if not kind.shape:
@@ -175,7 +181,8 @@ class Writer:
         if n == 3 and self.chance(50):
             return f"({self.expression(scope, Kind(kind.dtype, (2, 3)), depth)})[{self.number(-2, 1)}]"
         if n == 3:
-            return f"({self.expression(scope, Kind(kind.dtype, (4,)), depth)})[{self.pick(('1:', ':3', ':-1', '[3, 0, 3]'))}]"
+            place = self.pick(("1:", ":3", ":-1", "[3, 0, 3]"))
+            return f"({self.expression(scope, Kind(kind.dtype, (4,)), depth)})[{place}]"
         return self.unary(scope, kind, depth)
 
     def call(self, scope: Scope, function: Function, depth: int) -> str:
@@ -185,9 +192,8 @@ class Writer:
     def bool_expression(self, scope: Scope, kind: Kind, depth: int) -> str:
         compared = Kind(self.pick(("f64", "f64", "i64")), kind.shape)
         if kind.shape or self.chance(70):
-            return (
-                f"({self.expression(scope, compared, depth)} {self.pick(COMPARE)} {self.expression(scope, compared, depth)})"
-            )
+            left, right = self.expression(scope, compared, depth), self.expression(scope, compared, depth)
+            return f"({left} {self.pick(COMPARE)} {right})"
         joined = self.pick(("and", "or", "&", "|"))
         return f"({self.expression(scope, kind, depth)} {joined} {self.expression(scope, kind, depth)})"
 
@@ -235,17 +241,17 @@ class Writer:
         return Kind(dtype, self.pick(SHAPES) if dtype not in ("i64", "bool") else ())
 
     def store(self, scope: Scope) -> list[str]:
-        vectors = [n for n, k in scope.names.items() if k.is_float and len(k.shape) == 1 and k.shape[0] > 2 and n not in scope.fixed]
+        free = {n: k for n, k in scope.names.items() if k.is_float and n not in scope.fixed}
+        vectors = [n for n, k in free.items() if len(k.shape) == 1 and k.shape[0] > 2]
         if not vectors:
             return self.assign(scope)
         name = self.pick(vectors)
         kind = scope.names[name]
-        place, shape = self.pick((("0", ()), ("-1", ()), ("1:3", (2,)), ("::2", ((kind.shape[0] + 1) // 2,)), (":", ())))
+        place = self.pick(("0", "-1", "1:3", "::2", ":"))
         if self.chance(30):
             return [f"{name}[1:] = {name}[:-1] * {self.literal(Kind(kind.dtype))}"]
         operator = self.pick(("=", "=", "+=", "*="))
-        value = self.expression(scope, Kind(kind.dtype), 2) if shape != (2,) else self.expression(scope, Kind(kind.dtype, ()), 2)
-        return [f"{name}[{place}] {operator} {value}"]
+        return [f"{name}[{place}] {operator} {self.expression(scope, Kind(kind.dtype), 2)}"]
 
     def show(self, scope: Scope) -> list[str]:
         if not scope.names:
@@ -253,7 +259,9 @@ class Writer:
         names = [self.pick(scope.names) for _ in range(self.number(1, 2))]
         scalars = [n for n, k in scope.names.items() if k.shape == () and k.dtype != "bool"]
         if scalars and self.chance(25):
-            return [f'print "at {{{self.pick(scalars)}}} and {{{self.pick(scalars)}:.3e}}"' if self.chance(50) else f'print "{{{self.pick(scalars)}}}"']
+            if self.chance(50):
+                return [f'print "{{{self.pick(scalars)}}}"']
+            return [f'print "at {{{self.pick(scalars)}}} and {{{self.pick(scalars)}:.3e}}"']
         return [f"print {', '.join(names)}"]
 
     def branch(self, scope: Scope) -> list[str]:
@@ -342,7 +350,8 @@ class Writer:
             body = self.block(scope, "    ", self.number(1, 4))
             lines = [f"{head} {{", *body]
             if self.chance(30):
-                lines.append(f"    if {self.expression(scope, Kind('bool'), 1)} {{ return {self.expression(scope, result, 2)} }}")
+                condition = self.expression(scope, Kind("bool"), 1)
+                lines.append(f"    if {condition} {{ return {self.expression(scope, result, 2)} }}")
             lines += [f"    return {self.expression(scope, result, 2)}", "}"]
         self.functions.append(Function(name, params, result))
         return lines
@@ -354,7 +363,7 @@ class Writer:
         for _ in range(self.number(1, 3)):
             kind = Kind(default, self.pick(((), (), (3,), (2, 3))))
             name = self.fresh("w")
-            lines.append(f"param {name}: {default}{list(kind.shape) or ''} = {self.literal(kind) if kind.shape else self.literal(kind)}")
+            lines.append(f"param {name}: {default}{list(kind.shape) or ''} = {self.literal(kind)}")
             names[name] = kind
         if self.chance(20):
             lines += ["seed 3", "u0 = uniform(3)", "n0 = normal()"]
