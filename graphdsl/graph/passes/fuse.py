@@ -15,6 +15,7 @@ from graphdsl.core import ir
 from graphdsl.core.ir import Apply, Block, Func, Value
 from graphdsl.core.structure import operands, reconnect, regions, results
 from graphdsl.graph.ir import Fused
+from graphdsl.graph.passes.fuse_checks import split_checks
 from graphdsl.graph.passes.fuse_groups import Group, Groups, Node
 from graphdsl.graph.passes.fuse_kinds import Part, as_apply, part
 from graphdsl.graph.passes.fuse_products import fold_transposes
@@ -47,7 +48,7 @@ def _functions(main: Func) -> list[Func]:
 
 
 def _block(block: Block) -> None:
-    instrs = [as_apply(i) for i in block.body]
+    instrs = [as_apply(i) for instr in block.body for i in split_checks(instr)]
     if sum(part(i) is not Part.NONE for i in instrs) < 2:
         return
     groups = _grouped(instrs)

@@ -36,10 +36,22 @@ def part(instr: Any) -> Part:
             if not any(a.type.shape for i, a in enumerate(instr.args) if i not in instr.op.shape_only):
                 return Part.VIRTUAL
             return Part.NONE if adjoining(instr) else Part.MOVES
-        case Reduce(kind="sum") if len(instr.attrs["axes"]) == instr.args[0].type.rank and instr.args[0].type.rank:
+        case Reduce() if is_total(instr):
             return Part.TOTAL
         case _:
             return Part.NONE
+
+
+def is_total(instr: Apply) -> bool:
+    """Whether an op is the sum of all elements of a tensor."""
+    rank = instr.args[0].type.rank
+    match instr.op.compute:
+        case Reduce(kind="sum"):
+            return rank > 0 and len(instr.attrs["axes"]) == rank
+        case Reduce(kind="sum_to"):
+            return rank > 0 and not instr.args[1].type.shape
+        case _:
+            return False
 
 
 def _made(instr: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from graphdsl.core.ir import Value
+from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
 from graphdsl.native.program.unit import Unit
 from graphdsl.native.program.usage import Instr
@@ -97,6 +97,8 @@ class Frame:
 
     def fail(self, condition: S, kind: FaultKind, numbers: Sequence[S]) -> None:
         """Where `condition` holds, this instruction fails: note the site and the numbers, and leave."""
+        if isinstance(self.instr, Apply) and not self.instr.fails:
+            return  # the checker knows that it never does
         with self.b.if_then(condition.ref, likely=False):
             self.note(kind, [self.code.convert(n, DType.I64).ref for n in numbers])
             self.leave(Status.FAULT)

@@ -42,8 +42,9 @@ class Shape:
     @staticmethod
     def of(unit: Unit, region: Region, coordinates: bool) -> Shape:
         values = {*region.params, *(o for a in region.body for o in a.outs)}
-        widest = max((v.type.dtype.bytes for v in values if v.type.dtype is not BOOL), default=1)
-        lanes = min(unit.target.lanes(8 * widest), LANES)
+        # a register of the narrowest elements; wider ones take two. Bools are as wide as what goes with them.
+        narrowest = min((v.type.dtype.bytes for v in values if v.type.shape and v.type.dtype is not BOOL), default=1)
+        lanes = min(unit.target.lanes(8 * narrowest), LANES)
         shaped = tuple(o for a in region.body for o in a.outs if o.type.shape and o in region.place_readers())
         return Shape(region, arrange(region, coordinates), lanes, shaped)
 
@@ -300,6 +301,8 @@ class Writer:
         """The first lane that fails ends the kernel; elements come in row-major order, so it is the first of all."""
         b, apply = self.b, self._evaluator.applying
         assert apply is not None
+        if not apply.fails:
+            return  # the checker knows that it never does
         inside = self.inside()
         failing = condition.ref if inside is None else b.and_(condition.ref, inside.ref)
         vectors = [n.ref for n in numbers]

@@ -57,7 +57,7 @@ def launch(frame: Frame, region: Region, outer: dict[Value, Value], sizes: Sizes
     groups = shape.space.groups if shape.space.flat else shape.space.groups[:-1]
     extent = frame.product([space[a] for group in groups for a in group])
     status = _run(frame, region, kernel, frame.spill_parts(words), extent, space, shape)
-    if any(a.op.faults for a in region.body):
+    if any(a.fails for a in region.body):
         frame.check(status)
     for out, value, result in zip(outs, region.outs, results, strict=True):
         if any(value in a.outs for a in region.reduces):
@@ -83,7 +83,7 @@ def _run(
     work = cost(region)
     elements = frame.product(space)
     few = isinstance(elements, ir.Constant) and elements.constant * work < _MUCH
-    if few or any(a.op.faults for a in region.body):
+    if few or any(a.fails for a in region.body):
         return b.call(kernel, alone)
     with b.if_else(b.icmp_signed("<", elements, int64(_MUCH // work)), likely=True) as (little, much):
         with little:

@@ -27,7 +27,7 @@ def key(frame: Frame, region: Region) -> Hashable:
 
     parts: list[Hashable] = [(number(p), shown(p.type)) for p in region.params]
     for apply in region.body:
-        site = frame.unit.sites.numbers[apply] if apply.op.faults else None
+        site = frame.unit.sites.numbers[apply] if apply.fails else None
         attrs = tuple((name, _frozen(value, numbers)) for name, value in sorted(apply.attrs.items()))
         made = tuple((number(o), shown(o.type)) for o in apply.outs)
         parts.append((apply.op.name, site, attrs, tuple(map(number, apply.args)), made))

@@ -73,6 +73,11 @@ def check(code: Code, condition: S, kind: Any, *numbers: S | int) -> None:
 
 
 def _joined(code: Code, xs: Sequence[Reader], out: Type, checked: bool) -> tuple[Any, ...]:
+    shape = fit(code, xs, checked)
+    return tuple(int64(d) if isinstance(d, int) else _ref(s) for d, s in zip(out.shape, shape, strict=True))
+
+
+def fit(code: Code, xs: Sequence[Reader], checked: bool = True) -> list[S]:
     """Sizes that broadcast together, operand by operand as the type rule does."""
     one = code.const(I64, 1)
     shape: list[S] = []
@@ -81,7 +86,7 @@ def _joined(code: Code, xs: Sequence[Reader], out: Type, checked: bool) -> tuple
         left = [one] * (rank - len(shape)) + shape
         right = [one] * (rank - x.rank) + [x.size(a) for a in range(x.rank)]
         shape = [joined(code, a, b, axis, checked) for axis, (a, b) in enumerate(zip(left, right, strict=True))]
-    return tuple(int64(d) if isinstance(d, int) else _ref(s) for d, s in zip(out.shape, shape, strict=True))
+    return shape
 
 
 def joined(code: Code, a: S, b: S, axis: int, checked: bool = True) -> S:

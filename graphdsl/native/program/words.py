@@ -57,7 +57,7 @@ HEADER_BYTES = 64
 FOREIGN = 1 << 60  # the count of references of a buffer that is not ours: never the only one, never freed
 
 # Vector loops may read (and where a buffer has one owner, write) this many bytes beyond an array's end.
-PADDING = 64
+PADDING = 128
 
 
 MOST_THREADS = 64
