@@ -79,11 +79,12 @@ class Graph:
 
     def __init__(self, program: Program, wanted: tuple[str, ...], use_cache: bool) -> None:
         from graphdsl.graph.build import DERIVATIVE, build
+        from graphdsl.graph.passes import optimise
         from graphdsl.native.program.compiled import compile_graph
 
         begin = time.perf_counter()
         self.derivatives = {f"{DERIVATIVE}{name}": name for name in program.derivatives}
-        self.graph = build(program, (*wanted, *self.derivatives))
+        self.graph = optimise(build(program, (*wanted, *self.derivatives)))
         built = time.perf_counter() - begin
         self.compiled = compile_graph(self.graph.main, cache=use_cache)
         self.made = Made(built + self.compiled.build_seconds, self.compiled.compile_seconds, self.compiled.cache_hit)

@@ -26,8 +26,7 @@ def command(files: tuple[str, ...], output: Output) -> int:
         if output.as_json:
             output.event("checked", file=file, errors=errors, warnings=warnings)
     if not output.as_json:
-        right = len(files) - failed
-        output.note(f"{right} of {len(files)} {'program is' if right == 1 else 'programs are'} right")
+        output.note(f"{len(files) - failed} of {len(files)} right")
     return status.WRONG_PROGRAM if failed else status.DONE
 
 

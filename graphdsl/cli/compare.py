@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 @click.command("compare", short_help="run it in both modes: agreement, timing, memory")
+@output_options
 @program_options
 @input_options
 @click.option("--wrt", metavar="NAMES", help="Compare gradients with respect to these as well: w,b")
 @click.option("--of", metavar="NAME", help="What is differentiated. Without it: the last float scalar.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Timed runs of each mode. [up to 15 in 10 s]")
-@output_options
 def command(source: Source, inputs: Inputs, wrt: str | None, of: str | None, repeat: int | None, output: Output) -> int:
     """Run a program in both modes in turn: whether they agree to the bit, and how long each takes.
 

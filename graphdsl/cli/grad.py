@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 @click.command("grad", short_help="run it, then print derivatives of one value")
+@output_options
 @program_options
 @click.option("--wrt", metavar="NAMES", help="With respect to these: w,b. Without it: every param.")
 @click.option("--of", metavar="NAME", help="What is differentiated. Without it: the last float scalar.")
 @mode_option
 @input_options
-@output_options
 def command(source: Source, wrt: str | None, of: str | None, mode: str, inputs: Inputs, output: Output) -> None:
     """Run a program, then print derivatives of one value at its end.
 

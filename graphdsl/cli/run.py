@@ -12,11 +12,11 @@ from graphdsl.source.span import Source, Span
 
 
 @click.command("run", short_help="run a program, print what it prints")
+@output_options
 @program_options
 @mode_option
 @input_options
 @click.option("--fetch", metavar="NAMES", help="Print only these values, as they are at the end: y,z")
-@output_options
 def command(source: Source, mode: str, inputs: Inputs, fetch: str | None, output: Output) -> None:
     """Run a program, and print what it prints. Without FILE, piped input is read.
 

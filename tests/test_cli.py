@@ -1,0 +1,327 @@
+"""The command line: what is printed where, exit statuses, and that nothing ends in a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphdsl.cli import status
+from graphdsl.cli.main import run
+
+ROOT = Path(__file__).parents[1]
+ARTICLE = str(ROOT / "samples" / "article.gdl")
+MODES = ("eager", "graph")
+
+
+class Said:
+    """What a command line said, and its exit status."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.out + self.err).splitlines()]
+
+
+@pytest.fixture
+def graphdsl(capsys: pytest.CaptureFixture[str]) -> Any:
+    def call(*args: str) -> Said:
+        code = run(list(args))
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return Said(code, out, err)
+
+    return call
+
+
+def process(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "graphdsl", *args]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False, **options)
+
+
+# ---- run ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_run_prints_what_the_program_prints(graphdsl: Any, mode: str) -> None:
+    said = graphdsl("run", ARTICLE, "--mode", mode)
+    assert (said.code, said.out, said.err) == (0, "y = 15.0\ngrad(y, w) = 8.0\n", "")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_events(graphdsl: Any, mode: str) -> None:
+    code = 'x = [f32(0.1), nan]\nprint 1, x, "text {2 + 3}", true, (inf, -0.0)'
+    said = graphdsl("run", "-e", code, "--json", "--mode", mode)
+    assert said.out.splitlines() == [
+        '{"event":"print","line":2,"items":[{"name":"1","dtype":"i64","shape":[],"value":1},'
+        '{"name":"x","dtype":"f32","shape":[2],"value":[0.1, "NaN"]}]}',
+        '{"event":"print","line":2,"text":"text 5"}',
+        '{"event":"print","line":2,"items":[{"name":"true","dtype":"bool","shape":[],"value":true},'
+        '{"name":"(inf, -0.0)[0]","dtype":"f64","shape":[],"value":"Infinity"},'
+        '{"name":"(inf, -0.0)[1]","dtype":"f64","shape":[],"value":-0.0}]}',
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_was_printed_before_a_failure_is_out(graphdsl: Any, mode: str) -> None:
+    said = graphdsl("run", "-e", "print 1\ni = 5\nprint [1, 2][i]", "--json", "--mode", mode)
+    assert said.code == status.WRONG_PROGRAM
+    printed, error = said.events()
+    assert printed["items"][0]["value"] == 1
+    place = {"file": "<code>", "line": 3, "column": 7, "end_line": 3, "end_column": 16}
+    assert {k: error[k] for k in ("event", "code", *place)} == {"event": "error", "code": "E0703", **place}
+
+
+def test_feeds_and_first_values(graphdsl: Any, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([1.0, 2.0]))
+    code = "input x: f64[n]\ninput k = 2\nparam w = 1.0\nprint x * w * k"
+    assert graphdsl("run", "-e", code, "--feed", "x=[1, 2]", "--set", "w=3").out == "x * w * k = f64[2] [6.0, 12.0]\n"
+    assert graphdsl("run", "-e", code, "--feed", f"x=@{tmp_path}/x.npy", "--feed", "k=1").code == 0
+    assert graphdsl("run", "-e", code).code == status.WRONG_PROGRAM
+    assert graphdsl("run", "-e", code, "--feed", "x=3").code == status.WRONG_PROGRAM
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--feed", "y=3"], "no input `y`; its inputs are `x`"),
+        (["--feed", "w=3"], "use --set"),
+        (["--set", "x=3"], "use --feed"),
+        (["--feed", "x"], "NAME=VALUE"),
+        (["--feed", "x=1", "--feed", "x=2"], "twice"),
+        (["--fetch", "nothing"], "`nothing`"),
+    ],
+)
+def test_feeds_of_a_wrong_command_line(graphdsl: Any, options: list[str], words: str) -> None:
+    said = graphdsl("run", "-e", "input x = 1.0\nparam w = 1.0\nprint x * w", *options)
+    assert said.code == status.WRONG_USAGE
+    assert words in said.err
+
+
+def test_seed(graphdsl: Any) -> None:
+    one, other, again = (graphdsl("run", "-e", "print uniform(3)", "--seed", s).out for s in ("1", "2", "1"))
+    assert one == again != other
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_fetch(graphdsl: Any, mode: str) -> None:
+    said = graphdsl("run", "-e", "y = 2\nprint 1\nz = y * 0.5", "--fetch", "z,y", "--mode", mode)
+    assert said.out == "z = 1.0\ny = 2\n"
+
+
+def test_programs_from_everywhere(tmp_path: Path) -> None:
+    file = tmp_path / "a.gdl"
+    file.write_text("\ufeffprint 1\r\n", "utf-8")
+    assert process("run", str(file)).stdout == "1 = 1\n"
+    assert process("run", "-", input="print 2").stdout == "2 = 2\n"
+    assert process("run", input="print 3").stdout == "3 = 3\n"
+    assert process("run", str(file), "-e", "print 1").returncode == status.WRONG_USAGE
+    missing = process("run", "nowhere.gdl")
+    assert (missing.returncode, "Cannot read `nowhere.gdl`" in missing.stderr) == (status.WRONG_USAGE, True)
+
+
+# ---- whatever comes in ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"\xff\xfe\x00", bytes(range(256)) * 100, b"x = " + b"(" * 10_000, b"\x00", b"print 1 +", b'print "',
+        b"x = " + b"-" * 10_000 + b"1\n", b"if true { " * 300,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("mode", MODES)
+def test_bad_bytes(tmp_path: Path, graphdsl: Any, data: bytes, mode: str) -> None:
+    file = tmp_path / "bad.gdl"
+    file.write_bytes(data)
+    said = graphdsl("run", str(file), "--mode", mode, "--json")
+    assert said.code in (status.DONE, status.WRONG_PROGRAM)
+    assert all("line" in event for event in said.events())
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    command = f"{sys.executable} -m graphdsl run -e 'for i in 0..100000 {{ print i }}' | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+    assert (done.stdout, done.stderr) == ("i = 0\n", "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("mode", MODES)
+def test_interruption(mode: str) -> None:
+    command = [sys.executable, "-m", "graphdsl", "run", "--mode", mode, "-e", "print 1\na = 0\nwhile true { a += 1 }"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT, env=environment) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "1 = 1\n"
+        time.sleep(0.2)
+        running.send_signal(signal.SIGINT)
+        begin = time.perf_counter()
+        _, err = running.communicate(timeout=30)
+        assert time.perf_counter() - begin < 5
+    assert (running.returncode, err.strip()) == (status.INTERRUPTED, "interrupted")
+
+
+def test_a_fault_of_graphdsl_says_so(graphdsl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("something\nbroke")
+
+    monkeypatch.setattr("graphdsl.api.program.Program.prepare", broken)
+    said = graphdsl("run", "-e", "print 1")
+    assert said.code == status.FAULT
+    assert "graphdsl itself failed" in said.err
+    assert "RuntimeError: something broke" in said.err
+    assert "report" in said.err
+    (event,) = graphdsl("run", "-e", "print 1", "--json").events()
+    assert event["code"] == "internal"
+
+
+def test_wrong_command_lines(graphdsl: Any) -> None:
+    for args in ([], ["unknown"], ["run", "--unknown"], ["run", "--mode", "fast", "-e", "print 1"], ["check"]):
+        said = graphdsl(*args)
+        assert said.code == status.WRONG_USAGE
+    assert "Did you mean `compare`?" in graphdsl("compar").err
+    assert f"graphdsl run {ARTICLE}" in graphdsl(ARTICLE).err
+    (event,) = graphdsl("run", "--unknown", "--json").events()
+    assert event["event"] == "error"
+
+
+def test_every_command_shows_an_example(graphdsl: Any) -> None:
+    for name in ("run", "grad", "compare", "check", "ir", "ops"):
+        said = graphdsl(name, "--help")
+        assert said.code == 0
+        assert f"Example:  graphdsl {name}" in said.out
+        assert name in graphdsl("--help").out
+
+
+# ---- check, grad, compare, ir, ops ----------------------------------------------------------------------
+
+
+def test_check_shows_every_problem(graphdsl: Any, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.gdl"
+    bad.write_text("print a\nprint b\n")
+    said = graphdsl("check", ARTICLE, str(bad))
+    assert said.code == status.WRONG_PROGRAM
+    assert said.err.count("error[E0201]") == 2
+    assert said.err.rstrip().endswith("1 of 2 right")
+    events = graphdsl("check", ARTICLE, str(bad), "--json").events()
+    assert [e["errors"] for e in events if e["event"] == "checked"] == [0, 2]
+    assert graphdsl("check", ARTICLE).code == 0
+
+
+def test_colour(graphdsl: Any) -> None:
+    assert "\x1b[" in graphdsl("run", "-e", "print a", "--color", "always").err
+    assert "\x1b[" not in graphdsl("run", "-e", "print a", "--color", "auto").err
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_grad(graphdsl: Any, mode: str) -> None:
+    assert graphdsl("grad", ARTICLE, "--wrt", "w", "--mode", mode).out == "y = 15.0\n∂y/∂w = 8.0\n"
+    said = graphdsl("grad", ARTICLE, "--of", "y", "--wrt", "x,w", "--mode", mode, "--json")
+    of = {"name": "y", "dtype": "f64", "shape": [], "value": 15.0}
+    assert said.events() == [
+        {"event": "grad", "of": of, "wrt": "x", "dtype": "f64", "shape": [], "value": 3.0},
+        {"event": "grad", "of": of, "wrt": "w", "dtype": "f64", "shape": [], "value": 8.0},
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_grad_after_training(graphdsl: Any, mode: str) -> None:
+    """The gradient of the last `loss`, at the `w` that it was computed from."""
+    code = "param w = 4.0\nfor i in 0..2 {\n  loss = w * w\n  w := w - 0.25 * grad(loss, w)\n}"
+    assert graphdsl("grad", "-e", code, "--mode", mode).out == "loss = 4.0\n∂loss/∂w = 4.0\n"
+
+
+def test_compare(graphdsl: Any) -> None:
+    said = graphdsl("compare", ARTICLE, "--wrt", "w", "--repeat", "3", "--json")
+    eager, graph, agreement = said.events()
+    assert said.code == 0
+    keys = ["event", "mode", "build_s", "compile_s", "first_s", "steady_s", "best_s", "iqr_s", "runs"]
+    for timing, mode in ((eager, "eager"), (graph, "graph")):
+        assert list(timing) == [*keys, "peak_bytes", "ops"]
+        assert (timing["event"], timing["mode"], timing["runs"]) == ("timing", mode, 3)
+    assert agreement == {"event": "agreement", "identical": True, "values": 3, "gradients": 1, "prints": 2}
+    text = graphdsl("compare", ARTICLE, "--repeat", "3").out
+    assert text.rstrip().endswith("identical: 3 values, 2 printed lines")
+
+
+def test_compare_feeds_what_is_not_part_of_a_run(graphdsl: Any, tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", x=np.arange(4.0), w=np.ones(4, np.float32))
+    file = tmp_path / "a.gdl"
+    file.write_text('input x: f64[n] = load("d.npz", "x")\nparam w = load("d.npz", "w")\nprint sum(x * w), n')
+    assert graphdsl("compare", str(file), "--repeat", "2").out.rstrip().endswith("2 printed lines")
+
+
+def test_compare_of_a_failing_program(graphdsl: Any) -> None:
+    said = graphdsl("compare", "-e", "print 1\ni = 7\nprint [1, 2][i]")
+    assert said.code == status.WRONG_PROGRAM
+    assert "identical: 1 printed line, the error at line 3" in said.out
+    assert "error[E0703]" in said.err
+
+
+def test_compare_shows_the_first_difference(graphdsl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from graphdsl.api.engines import Graph
+
+    run_graph = Graph.run
+
+    def off_by_an_ulp(self: Any, runtime: Any) -> Any:
+        found = run_graph(self, runtime)
+        found.exports["y"] = np.array([1.0, np.nextafter(2.0, 3.0)])
+        return found
+
+    monkeypatch.setattr(Graph, "run", off_by_an_ulp)
+    said = graphdsl("compare", "-e", "y = [1.0, 2.0]")
+    assert said.code == status.DIFFERS
+    assert said.out.splitlines() == [
+        "the modes differ: `y` at [1] (1 of 2 elements differ)",
+        "  eager  2.0",
+        "  graph  2.0000000000000004",
+        "  1 ulp apart",
+    ]
+
+
+def test_ir(graphdsl: Any) -> None:
+    text = graphdsl("ir", ARTICLE).out
+    assert all(f"── {name} " in text for name in ("core", "graph", "fold", "dead"))
+    assert "mul(" in graphdsl("ir", ARTICLE, "--pass", "core").out
+    assert "mul(" not in graphdsl("ir", ARTICLE, "--pass", "dead").out
+    assert "mul(" in graphdsl("ir", ARTICLE, "--pass", "dead", "--without", "fold").out
+    assert "define" in graphdsl("ir", ARTICLE, "--llvm").out
+    assert graphdsl("ir", ARTICLE, "--asm").code == 0
+    assert graphdsl("ir", ARTICLE, "--pass", "nothing").code == status.WRONG_USAGE
+
+
+def test_ops(graphdsl: Any) -> None:
+    assert "sqrt(x)" in graphdsl("ops").out
+    said = graphdsl("ops", "sqrt").out
+    assert "Square root" in said
+    assert "scale(g, 0.5 / y)" in said
+    assert "Did you mean `sqrt`" in graphdsl("ops", "sqr").err
+    assert len(graphdsl("ops", "--json").events()) > 30
+
+
+# ---- from Python ----------------------------------------------------------------------------------------
+
+
+def test_python_api() -> None:
+    import graphdsl as package
+
+    program = package.load(ARTICLE)
+    for mode in MODES:
+        assert program.run(mode=mode)["y"] == 15.0
+        assert program.run(mode=mode, feeds={"x": 1.0})["y"] == 9.0
+        assert program.grad(wrt=["w"], of="y", mode=mode) == {"w": 8.0}
+    compiled = package.loads("input x: f64[n]\nparam w = 2.0\ny = sum(x * w)").compile()
+    assert compiled(x=np.arange(3.0))["y"] == 6.0
+    assert compiled(x=[1.0, 2.0], w=1.0)["y"] == 3.0
