@@ -1,4 +1,6 @@
-"""Prints a digest of what every kernel makes of the same numbers: run with other targets and thread counts, it must not change."""
+"""Prints a digest of what every kernel makes of the same numbers: run with other targets and thread counts, it must
+not change.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What eager mode calls for each op: types of results, bits against NumPy where they are NumPy's, and faults in their order."""
+"""What eager mode calls for each op: types of results, bits against NumPy where they are NumPy's, and faults in their
+order.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The kernel library as a whole: the same bits from every kernel on every target and thread count, and its place in the cache."""
+"""The kernel library as a whole: the same bits from every kernel on every target and thread count, and its place in
+the cache.
+"""
 
 from __future__ import annotations
 

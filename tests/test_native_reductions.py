@@ -27,8 +27,7 @@ def blocks(x: np.ndarray, add: Callable[[Any, Any], Any], start: float, step: Ca
 
 
 def one_block(x: np.ndarray, add: Callable[[Any, Any], Any], start: float, step: Callable[..., Any]) -> Any:
-    element = x.dtype if x.ndim == 1 else x.dtype
-    lanes = np.full(32, start, element)
+    lanes = np.full(32, start, x.dtype)
     for k in range(0, len(x), 32):
         part = x[k : k + 32]
         lanes[: len(part)] = step(lanes[: len(part)], part)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from graphdsl.native.calls import call_name, define_call
+from graphdsl.native.calling import call_name
+from graphdsl.native.calls import define_call
 from graphdsl.native.draws import define_block, define_draw
 from graphdsl.native.elementwise import define_kernel, define_loops
 from graphdsl.native.gemm import define_gemm
@@ -18,7 +19,7 @@ def assemble(target: Target) -> tuple[list[str], bytes]:
     module = target.module("graphdsl kernels")
     define_loops(module, target)
     names = list(_LOOPS)
-    calls = {}
+    calls: dict[str, None] = {}
     for entry in elementwise_entries():
         kernel = f"gdl.kernel.{entry.name}"
         result = define_kernel(module, target, kernel, entry.body, entry.operands, entry.op.faults)

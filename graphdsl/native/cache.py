@@ -1,7 +1,8 @@
 """Compiled objects on disk, by content.
 
-A folder that only its owner can use; an entry is a checksum and the object, written aside and renamed, so that any number of
-processes may read and write at once. What is damaged, or not ours, counts as absent. A cache that cannot be written is no error.
+A folder that only its owner can use; an entry is a checksum and the object, written aside and renamed, so that any
+number of processes may read and write at once. What is damaged, or not ours, counts as absent. A cache that cannot be
+written is no error.
 """
 
 from __future__ import annotations

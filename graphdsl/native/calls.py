@@ -1,13 +1,13 @@
 """Kernels on single numbers, as functions that Python calls directly: `PyCFunction`s whose code is here.
 
-`gdl.call.<operands>.<result>` takes Python numbers, fills one register of each, runs the kernel that `self` (a capsule) points to,
-and makes the result a Python number, or an instance of the capsule's context (`numpy.float32`). Only the stable C interface is used.
+`gdl.call.<operands>.<result>` takes Python numbers, fills one register of each, runs the kernel that `self` (a
+capsule) points to, and makes the result a Python number, or an instance of the capsule's context (`numpy.float32`).
+Only the stable C interface is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from llvmlite import ir
 
@@ -49,7 +49,10 @@ def define_call(module: ir.Module, target: Target, operands: Sequence[DType], re
 
 
 def _unboxed(b: ir.IRBuilder, dtype: DType, number: ir.Value) -> ir.Value:
-    """The element in a Python number. (The checker saw to its type; a failure leaves its exception set, and Python notices.)"""
+    """The element in a Python number.
+
+    (The checker saw to its type; a failure leaves its exception set, and Python notices.)
+    """
     module = b.module
     if dtype.is_float:
         value = b.call(intrinsic(module, "PyFloat_AsDouble", _DOUBLE, POINTER), [number])

@@ -121,7 +121,9 @@ class _Strip:
 
 
 def _define_some_rows(module: ir.Module, target: Target) -> ir.Function:
-    """`some_rows(description, sources, first, start, lanes, vectors)`: the rows of one block, in runs along the innermost axis."""
+    """`some_rows(description, sources, first, start, lanes, vectors)`: the rows of one block, in runs along the
+    innermost axis.
+    """
     type = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64, POINTER, I64])
     made = function(module, target, "gdl.some_rows", type, private=True)
     made.attributes.add("noinline")

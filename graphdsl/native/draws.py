@@ -1,7 +1,8 @@
-"""Random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011), and what is made of it.
+"""Random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011), and what is
+made of it.
 
-Element `j` of a draw comes from block `counter + j` under the key alone. `gdl.draw.<op>.<dtype>` are the inner loops of gufuncs
-`(),()->(n)` (key, counter, result); `gdl.block` gives one block's words, for compiled programs and tests.
+Element `j` of a draw comes from block `counter + j` under the key alone. `gdl.draw.<op>.<dtype>` are the inner loops
+of gufuncs `(),()->(n)` (key, counter, result); `gdl.block` gives one block's words, for compiled programs and tests.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def define_block(module: ir.Module, target: Target) -> str:
     for i, word in enumerate(philox(code, code.value(INT64, key), code.value(INT64, block))):
         b.store(b.trunc(word.ref, I32), at(b, words, i, I32))
     b.ret_void()
-    return made.name
+    return str(made.name)
 
 
 def define_draw(module: ir.Module, target: Target, entry: Entry) -> str:
@@ -75,7 +76,7 @@ def define_draw(module: ir.Module, target: Target, entry: Entry) -> str:
             count = minimum(b, b.sub(n, j), int64(lanes))
             b.call(copy, [at(b, out, b.mul(j, step)), step, buffer, size, count, count, size])
     b.ret_void()
-    return made.name
+    return str(made.name)
 
 
 def _operand(b: ir.IRBuilder, operands: ir.Value, steps: ir.Value, i: int, o: ir.Value) -> ir.Value:

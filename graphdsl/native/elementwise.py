@@ -1,8 +1,9 @@
 """Kernels of elementwise bodies, and the one loop that runs any of them over strided arrays.
 
 A kernel computes whole vectors of adjoining elements: `kernel(operands, n, record)`, where `operands` holds the
-addresses of the inputs and of the output, and `n` is a multiple of its lanes. `gdl.loop` feeds it, directly where operands adjoin and through
-small buffers where they do not; NumPy calls it as the inner loop of a ufunc. So a body is compiled once.
+addresses of the inputs and of the output, and `n` is a multiple of its lanes. `gdl.loop` feeds it, directly where
+operands adjoin and through small buffers where they do not; NumPy calls it as the inner loop of a ufunc. So a body is
+compiled once.
 """
 
 from __future__ import annotations
@@ -200,14 +201,16 @@ def _whole_vectors(
 
 
 def copy_function(module: ir.Module, target: Target) -> ir.Function:
-    """`gdl.copy(to, to_step, from, from_step, n, padded, size)`: `n` elements, then the last one again up to `padded`."""
+    """`gdl.copy(to, to_step, from, from_step, n, padded, size)`: `n` elements, then the last one again up to
+    `padded`.
+    """
     if "gdl.copy" in module.globals:
         return module.globals["gdl.copy"]
     type = ir.FunctionType(VOID, [POINTER, I64, POINTER, I64, I64, I64, I64])
     made = function(module, target, "gdl.copy", type, private=True)
     made.attributes.add("noinline")
     b = ir.IRBuilder(made.append_basic_block())
-    to, to_step, source, from_step, n, padded, size = made.args
+    to, to_step, source, from_step, n, _, size = made.args
     dense = b.and_(b.icmp_signed("==", to_step, size), b.icmp_signed("==", from_step, size))
     bytes = b.and_(b.mul(n, size), int64(-_CHUNK))
     chunk = ir.VectorType(I8, _CHUNK)

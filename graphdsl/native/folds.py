@@ -1,8 +1,8 @@
 """The kinds of reduction: what they start from, how one element goes into a lane, how two lanes become one.
 
-Each has three pieces of native code: a block of 32 lanes, rows that go into rows of partial results, and the merging of such
-rows. `reductions` puts them together, the same way for all. Sums, products and dots of ints wrap; extremes of floats propagate
-nan and hold -0.0 below +0.0. Bools are bytes here.
+Each has three pieces of native code: a block of 32 lanes, rows that go into rows of partial results, and the merging
+of such rows. `reductions` puts them together, the same way for all. Sums, products and dots of ints wrap; extremes of
+floats propagate nan and hold -0.0 below +0.0. Bools are bytes here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ KINDS: dict[str, tuple[DType, ...]] = {
 
 # block(x, y, n, out): at most 4,096 adjoining elements; y only for dots
 BLOCK_CODE = ir.FunctionType(VOID, [POINTER, POINTER, I64, POINTER])
-# rows(lanes, first, x, x_step, y, y_step, n, vectors): n rows of so many vectors into the rows `first`, `first` + 1, … mod 32
+# rows(lanes, first, x, x_step, y, y_step, n, vectors): n rows of so many vectors into the rows `first`, `first` + 1,
+# … mod 32
 ROWS_CODE = ir.FunctionType(VOID, [POINTER, I64, POINTER, I64, POINTER, I64, I64, I64])
 # merge(to, x, vectors)
 MERGE_CODE = ir.FunctionType(VOID, [POINTER, POINTER, I64])

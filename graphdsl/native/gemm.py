@@ -1,10 +1,13 @@
-"""Matrix products: every element is one chain of fused multiply-adds from +0.0 for each block of 256 `k`, the blocks added in order.
+"""Matrix products: every element is one chain of fused multiply-adds from +0.0 for each block of 256 `k`, the blocks
+added in order.
 
-Here are the descriptions of products, NumPy's inner loop, and the guards; `product` cuts a product into pieces, `tiles` computes them.
+Here are the descriptions of products, NumPy's inner loop, and the guards; `product` cuts a product into pieces,
+`tiles` computes them.
 
-`gdl.gemm_loop(operands, dims, steps, description)` is NumPy's inner loop for `(m,k),(k,n)->(m,n)`, and what compiled programs call.
-The descriptions are `gdl.gemm.<dtype>`, and `gdl.gemm.<dtype>.guard0`, `.guard1` for `Contract` with that guard. A guard is about
-the whole operand: where NumPy loops over several products, it is the caller who has to look.
+`gdl.gemm_loop(operands, dims, steps, description)` is NumPy's inner loop for `(m,k),(k,n)->(m,n)`, and what compiled
+programs call. The descriptions are `gdl.gemm.<dtype>`, and `gdl.gemm.<dtype>.guard0`, `.guard1` for `Contract` with
+that guard. A guard is about the whole operand: where NumPy loops over several products, it is the caller who has to
+look.
 """
 
 from __future__ import annotations
@@ -87,7 +90,9 @@ def _define_gemm_loop(module: ir.Module, target: Target, product: ir.Function) -
 
 
 def _define_nonzero(module: ir.Module, target: Target) -> ir.Function:
-    """Whether any element of the guarded operand is not 0: `nonzero(description, sizes, operands, steps)`, as for a product."""
+    """Whether any element of the guarded operand is not 0: `nonzero(description, sizes, operands, steps)`, as for a
+    product.
+    """
     type = ir.FunctionType(ir.IntType(1), PRODUCT_CODE.args)
     made = function(module, target, "gdl.gemm_nonzero", type, private=True)
     made.attributes.add("noinline")

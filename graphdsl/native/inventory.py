@@ -1,7 +1,7 @@
 """Which bodies the kernel library holds, and what it calls them. Needs no compiler: only the table of ops.
 
-An elementwise op that NumPy computes to the same bits is left to NumPy, and so is one that comes down to a few such steps
-(`graphdsl.runtime.numpy_code`). Attrs that change a body (`powi`, checked casts) are never compiled here.
+An elementwise op that NumPy computes to the same bits is left to NumPy, and so is one that comes down to a few such
+steps (`graphdsl.runtime.numpy_code`). Attrs that change a body (`powi`, checked casts) are never compiled here.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from graphdsl.native.target import host
 
 _numbers = itertools.count()
 
-# All that our code takes from outside: Python's raw allocator, which needs no interpreter lock and is there on every platform.
+# All that our code takes from outside: Python's raw allocator, which needs no interpreter lock and is there on every
+# platform.
 ALLOCATOR = ("PyMem_RawMalloc", "PyMem_RawFree")
 
 

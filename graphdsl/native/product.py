@@ -23,7 +23,8 @@ _ON_HEAP = (64, 192 * 1024)
 _LARGE = 64  # rows
 _FAR = 128 * 1024  # bytes over which rows of the left operand are spread if copying them is to pay
 
-# words of a description: bytes of an element, of a panel's row; guard; the bits that are 0 in a 0; pack; then tiles with their rows, largest first
+# words of a description: bytes of an element, of a panel's row; guard; the bits that are 0 in a 0; pack; then tiles
+# with their rows, largest first
 SIZE, WIDTH, GUARD, MASK, PACK, TILE = range(6)
 
 # product(description, sizes {m, n, k}, operands {a, b, c}, steps {a: row, column; b: …; c: …})
@@ -123,14 +124,18 @@ def _pieces(b: ir.IRBuilder, n: ir.Value, size: ir.Value) -> ir.Value:
 
 
 def _copies_left(b: ir.IRBuilder, p: Product, columns: ir.Value) -> ir.Value:
-    """Whether rows of the left operand are copied before use: they are far apart or across, and there are panels enough."""
+    """Whether rows of the left operand are copied before use: they are far apart or across, and there are panels
+    enough.
+    """
     across = b.icmp_signed("!=", p.a_column, p.size)
     far = b.icmp_signed(">", b.mul(p.m, p.a_row), int64(_FAR))
     return b.and_(b.or_(across, far), b.icmp_signed(">=", p.n, b.mul(columns, int64(8))))
 
 
 def _in_place(b: ir.IRBuilder, p: Product) -> ir.Value:
-    """Whether the right operand is read where it is: whole panels, rows without gaps, and too few rows on the left to pay for a copy."""
+    """Whether the right operand is read where it is: whole panels, rows without gaps, and too few rows on the left to
+    pay for a copy.
+    """
     dense = b.icmp_signed("==", p.b_column, p.size)
     whole = b.icmp_signed("==", b.srem(b.mul(p.n, p.size), p.width), int64(0))
     return b.and_(b.and_(whole, dense), b.icmp_signed("<=", p.m, int64(6)))

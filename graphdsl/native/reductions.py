@@ -1,11 +1,11 @@
 """Reductions in the order of language.md §10 as native code.
 
-Blocks of 4,096 elements, 32 lanes, lanes combined by halves; the results of the blocks are combined in the same way. All
-kinds and dtypes share this code, which calls their pieces (`folds`) through a description.
+Blocks of 4,096 elements, 32 lanes, lanes combined by halves; the results of the blocks are combined in the same way.
+All kinds and dtypes share this code, which calls their pieces (`folds`) through a description.
 
-`gdl.reduce_loop(operands, dims, steps, description)` is the inner loop of NumPy gufuncs, over one to three reduced axes with any
-strides, and what compiled programs call too; the descriptions are `gdl.<kind>.<dtype>.rank<1, 2 or 3>`. Positions of extremes are
-the same with `gdl.search_loop`.
+`gdl.reduce_loop(operands, dims, steps, description)` is the inner loop of NumPy gufuncs, over one to three reduced
+axes with any strides, and what compiled programs call too; the descriptions are `gdl.<kind>.<dtype>.rank<1, 2 or 3>`.
+Positions of extremes are the same with `gdl.search_loop`.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def fma(code: Llvm, x: S, y: S, z: S) -> S:
 def _sum_to_odd(code: Llvm, p: S, z: S) -> S:
     """`p + z` rounded to odd: rounding that to 24 bits is right (Boldo and Melquiond, "Emulation of FMA", 2008).
 
-    `p` is the exact product of two f32. TwoSum gives the error of the sum; if there is one and the sum is even, the sum is
-    moved one unit towards the exact value.
+    `p` is the exact product of two f32. TwoSum gives the error of the sum; if there is one and the sum is even, the
+    sum is moved one unit towards the exact value.
     """
     s = p + z
     t = s - p
@@ -138,7 +138,9 @@ def _not_finite(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
 
 
 def _parts(b: ir.IRBuilder, x: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """A 53-bit whole number with its top bit set, the power of 2 that it is multiplied by, and the sign (1: negative)."""
+    """A 53-bit whole number with its top bit set, the power of 2 that it is multiplied by, and the sign (1:
+    negative).
+    """
     bits = b.bitcast(x, _I64)
     field = b.and_(b.lshr(bits, _const(52)), _const(0x7FF))
     fraction = b.and_(bits, _const((1 << 52) - 1))
@@ -169,8 +171,8 @@ def _exact_sum(
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Size, power of 2 and sign of the product plus z, with a sticky lowest bit where it does not fit 128 bits.
 
-    The product has 105 or 106 bits. Where z would have to go more than 73 bits to the left, the product goes right instead:
-    it then lies below all that decides the rounding.
+    The product has 105 or 106 bits. Where z would have to go more than 73 bits to the left, the product goes right
+    instead: it then lies below all that decides the rounding.
     """
     mx, my, mz = (b.zext(m, _I128) for m in mantissas)
     product = b.mul(mx, my)

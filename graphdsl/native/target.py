@@ -1,7 +1,8 @@
 """The machine that code is made for: which CPU, how wide its vectors are, what it lacks.
 
-Also the way from IR to an object: one pass pipeline, no fast-math, nothing contracted. The bits of a
-result never depend on the target; `GRAPHDSL_CPU` narrows it (`sse2`, `sse4`, `avx`, `avx2`, `avx512`), so that tests can see to that.
+Also the way from IR to an object: one pass pipeline, no fast-math, nothing contracted. The bits of a result never
+depend on the target; `GRAPHDSL_CPU` narrows it (`sse2`, `sse4`, `avx`, `avx2`, `avx512`), so that tests can see to
+that.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class Target:
         return module
 
     def object_code(self, text: str, loops: bool = True) -> bytes:
-        """The object made of a module's IR, optimised; without `loops`, loops are neither unrolled nor made vector code."""
+        """The object made of a module's IR, optimised; without `loops`, loops are neither unrolled nor made vector
+        code.
+        """
         return bytes(_machine(self).emit_object(self.optimised(text, loops)))
 
     def optimised(self, text: str, loops: bool = True) -> Any:
@@ -82,8 +85,8 @@ class Target:
 def function(module: ir.Module, target: Target, name: str, type: ir.FunctionType, private: bool = False) -> ir.Function:
     """A new function with the attributes that all our code has.
 
-    `no-builtins`: loops stay loops, no call of libc or libm is made up. The vector width is stated, because some CPUs with
-    wide vectors are tuned to avoid them.
+    `no-builtins`: loops stay loops, no call of libc or libm is made up. The vector width is stated, because some CPUs
+    with wide vectors are tuned to avoid them.
     """
     from llvmlite import ir
 

@@ -27,7 +27,7 @@ def tile_rows(target: Target, dtype: DType) -> tuple[int, ...]:
     """The heights of tiles, largest first. The largest fills the registers: 16 of them, or 32 (AVX-512, Arm)."""
     if not dtype.is_float:
         return (2, 1, 1, 1)
-    many = target.vector_bits == 512 or "x86" not in target.triple and "i386" not in target.triple
+    many = target.vector_bits == 512 or not target.triple.startswith(("x86", "i386", "i686"))
     return (12, 4, 2, 1) if many else (6, 4, 2, 1)
 
 
@@ -73,9 +73,8 @@ def _put(
     for i, value in enumerate(tile):
         r, w = divmod(i, WIDE)
         place = at(b, at(b, c, b.mul(int64(r), row_step)), w, vector)
-        if adding:
-            value = fold.combine(b, b.load(place, typ=vector, align=fold.dtype.bytes), value)
-        b.store(value, place, align=fold.dtype.bytes)
+        result = fold.combine(b, b.load(place, typ=vector, align=fold.dtype.bytes), value) if adding else value
+        b.store(result, place, align=fold.dtype.bytes)
 
 
 def define_pack(module: ir.Module, target: Target, dtype: DType) -> ir.Function:

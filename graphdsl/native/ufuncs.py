@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ _FROM_FUNC_AND_DATA, _WITH_SIGNATURE = 1, 31
 
 @cache
 def _api() -> Any:
-    from numpy._core import _multiarray_umath
+    _multiarray_umath: Any = import_module("numpy._core._multiarray_umath")
 
     ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.c_void_p
     ctypes.pythonapi.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]

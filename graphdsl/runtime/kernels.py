@@ -1,7 +1,9 @@
-"""What eager mode calls to compute one op: the quickest function on run-time values that has the bits of language.md §10.
+"""What eager mode calls to compute one op: the quickest function on run-time values that has the bits of language.md
+§10.
 
 `kernel(op, types, attrs)` gives a function of the operands. Numbers are Python's `float` (f64), `int`, `bool` and
-`numpy.float32`; tensors are arrays. A `Draw` gets the random stream first, a `Host` op the runtime. The caller has NumPy's warnings off.
+`numpy.float32`; tensors are arrays. A `Draw` gets the random stream first, a `Host` op the runtime. The caller has
+NumPy's warnings off.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ _NUMBERS: dict[DType, Callable[[Any], Any]] = {BOOL: bool, I32: int, I64: int, F
 def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs, own: bool = False) -> Kernel:
     """The function that computes `op` on values of these types.
 
-    `own` is for a `Scatter` that takes its first operand over, in a list that holds it: written in place if nobody else holds it.
+    `own` is for a `Scatter` that takes its first operand over, in a list that holds it: written in place if nobody
+    else holds it.
     """
     typing = op.typing(Setting(F64), types, attrs)
     outs, attrs = typing.outs, attrs if typing.attrs is None else typing.attrs

@@ -75,7 +75,7 @@ def scatter(op: Op, types: tuple[Type, ...], attrs: Attrs, own: bool) -> Kernel:
 
 
 def _writer(types: tuple[Type, ...], spec: Any, add: bool) -> Kernel:
-    x, v = types[:2]
+    x = types[0]
     single = len(spec) == x.rank and all(entry == ("at",) for entry in spec) and not any(t.rank for t in types[1:])
     if single and not add:
         if x.rank == 1:
