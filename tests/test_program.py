@@ -13,6 +13,8 @@ import pytest
 
 from graphdsl.core.ir import Block, Call, Fail, Func, Leaf, Value
 from graphdsl.graph.ir import NewTape, Push, Read, Record
+from graphdsl.graph.passes.fuse import fuse
+from graphdsl.native.program.compiled import compile_graph
 from graphdsl.native.program.words import Word
 from graphdsl.ops.types import F64, I64, DType, Size, Type
 from graphdsl.runtime.events import Recorded
@@ -211,6 +213,26 @@ def test_a_guarded_product_of_zeros_is_zero() -> None:
     e = h.e
     got = h.run(e.matmul(nans, zeros, guard=1), e.matmul(zeros, nans, guard=0), e.matmul(nans, vector, guard=1))
     assert all(same(x, np.zeros_like(x)) for x in got)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_threads_change_no_bit(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    h = Hand()
+    x, y = h.feed(numbers(300_001, dtype=dtype)), h.feed(numbers(300_001, dtype=dtype))
+    a, b = h.feed(numbers(200, 300, dtype=dtype)), h.feed(numbers(300, 250, dtype=dtype))
+    v = h.feed(numbers(300, dtype=dtype))
+    product = h.e.mul(h.e.add(x, y), y)
+    total = h.e.sum(product, axes=(0,), keepdims=False)
+    wide = h.e.add(h.e.matmul(a, b), h.e.matmul(a, h.e.matmul(b, h.feed(numbers(250, 1, dtype=dtype)))))
+    func = h.func(total, product, wide, h.e.matmul(a, v), h.e.sum(wide, axes=(1,), keepdims=False))
+    fuse(func)
+    compiled = compile_graph(func, cache=False)
+    results = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr("graphdsl.runtime.threads._chosen", threads)
+        for _ in range(10):
+            results.append(compiled.run(Runtime(), h.feeds))
+    assert all(all(map(same, results[0], other)) for other in results[1:])
 
 
 # ---- buffers ----------------------------------------------------------------------------------------

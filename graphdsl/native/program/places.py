@@ -32,7 +32,7 @@ class Affine(S):
         self._vector: ir.Value | None = None
 
     @property
-    def ref(self) -> ir.Value:  # type: ignore[override]
+    def ref(self) -> ir.Value:
         if self._vector is None:
             code: Any = self.code
             self._vector = code.vector_of(self.base, self.step)
@@ -51,7 +51,7 @@ class Uniform(S):
         self._vector: ir.Value | None = None
 
     @property
-    def ref(self) -> ir.Value:  # type: ignore[override]
+    def ref(self) -> ir.Value:
         if self._vector is None:
             code: Any = self.code
             self._vector = code.splat(self.one)

@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
-from graphdsl.native.flow import I64, POINTER, VOID, at, int64, loop, slot
+from graphdsl.native.flow import I64, at, int64, loop, slot
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
+from graphdsl.native.program.rows import call_loop
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.reductions import description
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.contraction import inner_fault
 from graphdsl.ops.types import I64 as INT
 
-_LOOP = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, POINTER])
+_TILE_ROWS = 12  # of the library's largest tiles
+_COLUMNS = 64  # that it takes together
 
 
 @dataclass(frozen=True)
@@ -103,13 +105,16 @@ def _vectors(frame: Frame, instr: Apply, a: Matrix, b: Matrix, out: ir.Value, ra
     if instr.attrs["guard"] is not None:
         length = _guarded(frame, instr, length)
     steps = [*steps[:2], size, *steps[2:]]
-    _call(
+    call_loop(
         frame,
         "gdl.reduce_loop",
         description("dot", dtype, 1),
         [a.tensor.data, b.tensor.data, out],
         [outer, length],
         steps,
+        0,
+        steps[:3],
+        _COLUMNS if instr.attrs.get("swapped", (False,))[0] else 1,
     )
 
 
@@ -131,19 +136,17 @@ def _batched(
     a_steps = [a.row_step, a.column_step] if ranks[0] > 1 else [int64(0), a.row_step]
     b_steps = [b.row_step, b.column_step] if ranks[1] > 1 else [b.row_step, int64(0)]
     guard = instr.attrs["guard"]
-    suffix = ""
-    if guard is not None and not batch:
-        suffix = f".guard{guard}"
-    elif guard is not None:
-        k = _guarded(frame, instr, k)
+    if guard is not None:
+        k = _guarded(frame, instr, k)  # of the whole operand, which its rows do not know
     steps = [int64(0)] * 3 + [*a_steps, *b_steps, builder.mul(n, size), size]
     total = frame.product(batch)
     bytes = builder.mul(builder.mul(m, n), size)
     with loop(builder, total) as turn:
         places = [at(builder, x.tensor.data, _batch_offset(frame, turn, x, batch)) for x in (a, b)]
         places.append(at(builder, out.data, builder.mul(turn, bytes)))
-        name = f"gdl.gemm.{dtype.value}{suffix}"
-        _call(frame, "gdl.gemm_loop", name, places, [int64(1), m, k, n], steps)
+        name = f"gdl.gemm.{dtype.value}"
+        row_steps = [a_steps[0], int64(0), steps[7]]
+        call_loop(frame, "gdl.gemm_loop", name, places, [int64(1), m, k, n], steps, 1, row_steps, _TILE_ROWS)
 
 
 def _batch_offset(frame: Frame, turn: ir.Value, x: Matrix, batch: Sequence[ir.Value]) -> ir.Value:
@@ -157,15 +160,3 @@ def _batch_offset(frame: Frame, turn: ir.Value, x: Matrix, batch: Sequence[ir.Va
         offset = b.add(offset, b.select(once, int64(0), b.mul(index, step)))
         step = b.mul(step, x.batch[-axis])
     return offset
-
-
-def _call(
-    frame: Frame, name: str, data: str, places: list[ir.Value], dims: list[ir.Value], steps: list[ir.Value]
-) -> None:
-    """A call of an inner loop as NumPy's gufuncs have them."""
-    b = frame.b
-    memory = [slot(b, POINTER, len(places)), slot(b, I64, len(dims)), slot(b, I64, len(steps))]
-    for words, place in zip((places, dims, steps), memory, strict=True):
-        for i, word in enumerate(words):
-            b.store(word, at(b, place, i, I64))
-    b.call(frame.unit.outside(name, _LOOP), [*memory, frame.unit.outside_data(data)])

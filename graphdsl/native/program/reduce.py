@@ -13,9 +13,10 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.graph.passes.fuse_kinds import same_dim
-from graphdsl.native.flow import I64, POINTER, VOID, at, int64, loop, slot
+from graphdsl.native.flow import I64, POINTER, at, int64, loop, slot
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.places import folded, is_int
+from graphdsl.native.program.rows import call_loop
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.reductions import description
 from graphdsl.native.scalar import I1, memory_type
@@ -24,8 +25,8 @@ from graphdsl.ops.op import Reduce
 from graphdsl.ops.types import BOOL
 from graphdsl.ops.types import I64 as INT
 
-_LOOP = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, POINTER])
 _MOST_AXES = 3
+_COLUMNS = 64  # that the library takes together where columns are reduced
 
 
 @dataclass(frozen=True)
@@ -116,14 +117,11 @@ def call(frame: Frame, kind: str, x: Tensor, out: ir.Value, axes: list[_Axis]) -
         raise NotImplementedError("a reduction over four axes that do not adjoin")
     last = outer.pop() if outer else _Axis(int64(1), int64(1), int64(0))
     size = 8 if kind.startswith("arg") else x.dtype.bytes
-    operands, dims, steps = slot(b, POINTER, 2), slot(b, I64, 1 + len(inner)), slot(b, I64, 2 + len(inner))
-    for i, word in enumerate([last.kept, *(a.reduced for a in inner)]):
-        b.store(word, at(b, dims, i, I64))
-    for i, word in enumerate([last.step, int64(size), *(a.step for a in inner)]):
-        b.store(word, at(b, steps, i, I64))
-    searched = kind.startswith("arg")
-    library = frame.unit.outside("gdl.search_loop" if searched else "gdl.reduce_loop", _LOOP)
-    rank = frame.unit.outside_data(description(_library_kind(kind), x.dtype, len(inner)))
+    dims = [last.kept, *(a.reduced for a in inner)]
+    row_steps = [last.step, int64(size)]
+    steps = [*row_steps, *(a.step for a in inner)]
+    library = "gdl.search_loop" if kind.startswith("arg") else "gdl.reduce_loop"
+    data = description(_library_kind(kind), x.dtype, len(inner))
     total: ir.Value = int64(1)
     for axis in outer:
         total = folded(b, "mul", total, axis.kept)
@@ -132,10 +130,8 @@ def call(frame: Frame, kind: str, x: Tensor, out: ir.Value, axes: list[_Axis]) -
         for axis in reversed(outer):
             offset = b.add(offset, b.mul(b.urem(rest, axis.kept), axis.step))
             rest = b.udiv(rest, axis.kept)
-        b.store(at(b, x.data, offset), at(b, operands, 0, POINTER))
         row = b.mul(b.mul(turn, last.kept), int64(size))
-        b.store(at(b, out, row), at(b, operands, 1, POINTER))
-        b.call(library, [operands, dims, steps, rank])
+        call_loop(frame, library, data, [at(b, x.data, offset), at(b, out, row)], dims, steps, 0, row_steps, _COLUMNS)
 
 
 def _library_kind(kind: str) -> str:

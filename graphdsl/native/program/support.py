@@ -15,7 +15,7 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop
-from graphdsl.native.program import team
+from graphdsl.native.program import rows, team
 from graphdsl.native.program.words import FREE_LISTS, HEADER_BYTES, PADDING, SUPPORT, Header, Word
 from graphdsl.native.scalar import I1, intrinsic
 from graphdsl.native.target import Target, function
@@ -34,6 +34,7 @@ SIGNATURES: dict[str, ir.FunctionType] = {
     "run.any.4": ir.FunctionType(I1, [POINTER, I64, I64]),
     "run.any.8": ir.FunctionType(I1, [POINTER, I64, I64]),
     **team.SIGNATURES,
+    **rows.SIGNATURES,
 }
 
 # Words of a tape.
@@ -66,6 +67,7 @@ def module(target: Target) -> ir.Module:
     _any(functions["run.any.4"], I32)
     _any(functions["run.any.8"], I64)
     team.define(made, target, functions)
+    rows.define(made, functions)
     return made
 
 

@@ -119,4 +119,5 @@ SUPPORT = (
     "run.any.8",
     "run.team.run",
     "run.team.help",
+    "run.rows",
 )

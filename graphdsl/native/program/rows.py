@@ -1,0 +1,95 @@
+"""Calls of the kernel library's inner loops, whose rows large ones share among the threads.
+
+A row of a product, and a reduced row, depend on nothing but the row, so the bits are the same in any number of parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop, slot
+from graphdsl.native.program.team import KERNEL
+from graphdsl.native.program.words import Status, Team, Word
+
+if TYPE_CHECKING:
+    from graphdsl.native.program.frame import Frame
+
+LOOP = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, POINTER])
+
+# Words of a call: the loop and its data, which dim counts the rows, how many rows belong together, what it costs about;
+# then three operands, their steps from row to row, four dims, eight steps.
+_CODE, _DATA, _WHICH, _MULTIPLE, _WORK = range(5)
+_OPERANDS, _ROW_STEPS, _DIMS, _STEPS = 5, 8, 11, 15
+_WORDS = 23
+
+SIGNATURES = {"run.rows": ir.FunctionType(I32, [POINTER, POINTER])}
+_MUCH = 1 << 18  # of the units of work: multiplications, or elements read
+
+
+def call_loop(
+    frame: Frame,
+    name: str,
+    data: str,
+    operands: Sequence[ir.Value],
+    dims: Sequence[ir.Value],
+    steps: Sequence[ir.Value],
+    which: int,
+    row_steps: Sequence[ir.Value],
+    multiple: int = 1,
+) -> None:
+    """Call `name(operands, dims, steps, data)`: `dims[which]` rows, from one to the next operands move by `row_steps`."""
+    b = frame.b
+    work = int64(1)
+    for dim in dims:
+        work = b.mul(work, dim)
+    record = slot(b, I64, _WORDS)
+    words = {_CODE: frame.unit.outside(name, LOOP), _DATA: frame.unit.outside_data(data), _WHICH: int64(which)}
+    words |= {_MULTIPLE: int64(multiple), _WORK: work}
+    for first, values in ((_OPERANDS, operands), (_ROW_STEPS, row_steps), (_DIMS, dims), (_STEPS, steps)):
+        words |= {first + i: value for i, value in enumerate(values)}
+    for word, value in words.items():
+        b.store(value, at(b, record, word, I64))
+    frame.check(b.call(frame.unit.outside("run.rows"), [frame.context, record]))
+
+
+def define(module: ir.Module, functions: dict[str, ir.Function]) -> None:
+    """Defines `run.rows(context, record)`."""
+    part = _define_part(module)
+    made = functions["run.rows"]
+    b = ir.IRBuilder(made.append_basic_block())
+    context, record = made.args
+    team = field(b, context, Word.TEAM, POINTER)
+    few = b.icmp_signed("<", field(b, record, _WORK), int64(_MUCH))
+    alone = b.or_(few, b.icmp_unsigned("==", team, ir.Constant(POINTER, None)))
+    with b.if_then(alone):
+        places = [at(b, record, word, I64) for word in (_OPERANDS, _DIMS, _STEPS)]
+        call_address(b, field(b, record, _CODE, POINTER), LOOP, [*places, field(b, record, _DATA, POINTER)])
+        b.ret(ir.Constant(I32, Status.DONE))
+    total = b.load(at(b, record, b.add(field(b, record, _WHICH), int64(_DIMS)), I64), typ=I64)
+    threads, multiple = b.add(field(b, team, Team.HELPERS), int64(1)), field(b, record, _MULTIPLE)
+    each = b.udiv(b.add(total, b.sub(threads, int64(1))), threads)
+    size = b.mul(b.udiv(b.add(each, b.sub(multiple, int64(1))), multiple), multiple)
+    b.ret(b.call(functions["run.team.run"], [context, part, record, total, size]))
+
+
+def _define_part(module: ir.Module) -> ir.Function:
+    """The kernel that does some rows of a call."""
+    made = ir.Function(module, KERNEL, "rows.part")
+    made.linkage = "internal"
+    b = ir.IRBuilder(made.append_basic_block())
+    _, record, begin, end = made.args
+    operands, dims = slot(b, POINTER, 3), slot(b, I64, 4)
+    with loop(b, 3) as i:
+        place = b.load(at(b, record, b.add(i, int64(_OPERANDS)), I64), typ=POINTER)
+        step = b.load(at(b, record, b.add(i, int64(_ROW_STEPS)), I64), typ=I64)
+        b.store(at(b, place, b.mul(step, begin)), at(b, operands, i, POINTER))
+    with loop(b, 4) as i:
+        b.store(b.load(at(b, record, b.add(i, int64(_DIMS)), I64), typ=I64), at(b, dims, i, I64))
+    b.store(b.sub(end, begin), at(b, dims, field(b, record, _WHICH), I64))
+    code, data = field(b, record, _CODE, POINTER), field(b, record, _DATA, POINTER)
+    call_address(b, code, LOOP, [operands, dims, at(b, record, _STEPS, I64), data])
+    b.ret(ir.Constant(I32, Status.DONE))
+    return made
