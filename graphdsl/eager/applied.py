@@ -63,8 +63,19 @@ def expression(w: FunctionWriter, instr: ir.Apply) -> str:
     written = _python(instr.op, [a.type for a in instr.args], instr.outs[0].type, args)
     if written is not None:
         return written
+    if isinstance(instr.op.compute, Elementwise) and any(a.type.rank for a in instr.args):
+        args = [_as_array(w, a) or text for a, text in zip(instr.args, args, strict=True)]
     state = {Draw: ["rt.random"], Host: ["rt"]}.get(type(instr.op.compute), [])
     return f"{_bind(w.module, instr)}({', '.join(state + args)})"
+
+
+def _as_array(w: FunctionWriter, value: Value) -> str | None:
+    """A literal scalar as an array of rank 0, which a ufunc takes faster beside an array."""
+    number = w.numbers.get(value)
+    if number is None or value.type.rank:
+        return None
+    name = value.type.dtype.numpy
+    return w.module.bound(("array", name, repr(number)), lambda: np.array(number, name), "c")
 
 
 def _bind(module: Module, instr: ir.Apply, how: str = "copy") -> str:

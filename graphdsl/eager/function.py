@@ -8,6 +8,7 @@ nothing is looked up as it runs but kernels, by global name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Block, Instr, Value
@@ -41,7 +42,8 @@ class FunctionWriter:
         self.name = name
         self.scope = Scope()
         self.home: dict[Value, Scope] = {}
-        self.literals: dict[Value, str] = {}
+        self.literals: dict[Value, str] = {}  # expressions that stand for a value wherever it is read
+        self.numbers: dict[Value, Any] = {}  # what literals of the program are
         self.unrecorded: set[Value] = set()  # tracked, but certainly without a node
         self.moved: set[Value] = set()  # handed over to what overwrites them
 

@@ -18,6 +18,7 @@ def write(w: FunctionWriter, instr: Instr) -> None:
     match instr:
         case ir.Const(value=number, out=out):
             w.literals[out] = applied.literal(w.module, number, out.type)
+            w.numbers[out] = number
             w.record(out, recorder.bare_leaf() if out.leaf else "None", instr)
         case ir.Undef(out=out):
             w.assign(out, applied.placeholder(w.module, out.type), "None", instr)

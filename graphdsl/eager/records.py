@@ -106,7 +106,7 @@ class Recorder:
         rule = self._rule(instr, tracked)
         if rule is None:
             return Record(None, self.bare_leaf()) if out.leaf else NOTHING
-        nodes = [w.node(instr.args[i]) for i in rule.parents]
+        nodes = [w.node(instr.args[i]) for i in rule.nodes]
         saved = []
         for k, use in rule.saved.items():
             value = w.value(instr.args[k]) if k < len(instr.args) else RESULT
@@ -114,7 +114,7 @@ class Recorder:
         made = self._node(rule, nodes + saved)
         if out.leaf:
             return Record(rule, made)
-        distinct = list(dict.fromkeys(nodes))
+        distinct = list(dict.fromkeys(nodes[: len(rule.pairs)]))
         either = f"{distinct[0]} and {made}" if len(distinct) == 1 else f"{made} if {' or '.join(distinct)} else None"
         return Record(rule, either)
 
@@ -132,6 +132,6 @@ class Recorder:
 
 def _looked_through(rule: OpRule) -> Rule:
     """The rule of a conversion at a join: `origin` looks through it."""
-    made = OpRule(rule.operands, rule.parents, rule.pairs, rule.saved)
+    made = OpRule(rule.operands, rule.nodes, rule.pairs, rule.saved)
     made.passes = True
     return made

@@ -13,36 +13,39 @@ from graphdsl.ops.op import Attrs, Op, Setting
 from graphdsl.ops.types import F32, F64, Type
 
 Saved = dict[int, Use]  # by number among operands, then results: what a node keeps of it
+Pair = tuple[Template, Template]  # the first contribution to a sum, and one more
 
 
 class OpRule(Rule):
-    """The rule of nodes of one op: `first_templates[i]`, `more_templates[i]` are for the operand at `parents[i]`.
+    """The rule of nodes of one op, which has `operands` operands.
 
-    Params of a template are `[sum?], g, operands…, result`; `saved` tells which of these a node keeps, in order.
+    `pairs` are the templates (first, more) of the operands that get contributions; their params are
+    `[sum?], g, operands…, result`. A node holds the nodes of the operands numbered in `nodes` (those with templates first;
+    what follows is only read when recording), then what `saved` names of operands and result, in order.
     """
 
-    def __init__(
-        self, operands: int, parents: Sequence[int], pairs: Sequence[tuple[Template, Template] | None], saved: Saved
-    ) -> None:
-        super().__init__(len(parents))
+    def __init__(self, operands: int, nodes: Sequence[int], pairs: Sequence[Pair], saved: Saved) -> None:
+        super().__init__(len(pairs))
         self.operands = operands
-        self.parents = tuple(parents)
+        self.nodes = tuple(nodes)
         self.pairs = pairs
         self.saved = saved
-        self._compile_later(self, record=False)
-        self.recorded = Rule(len(parents))
-        self._compile_later(self.recorded, record=True)
+        self.recorded = Rule(len(pairs))
+        for rule, record in ((self, False), (self.recorded, True)):
+            rule.first = self._compiled_later(0, record)
+            rule.more = self._compiled_later(1, record)
 
-    def _compile_later(self, rule: Rule, record: bool) -> None:
-        for more in (False, True):
-            functions: list[Contribution | None] = []
-            functions.extend(
-                None if pair is None else self._stub(functions, i, pair[more], record)
-                for i, pair in enumerate(self.pairs)
-            )
-            setattr(rule, "more" if more else "first", functions)
+    def place(self, k: int) -> int:
+        """Where in a node what is saved of operand `k` stands."""
+        return 2 + len(self.nodes) + list(self.saved).index(k)
 
-    def _stub(self, functions: list[Contribution | None], i: int, template: Template, record: bool) -> Contribution:
+    def _compiled_later(self, which: int, record: bool) -> list[Contribution]:
+        functions: list[Contribution] = []
+        for i, pair in enumerate(self.pairs):
+            functions.append(self._stub(functions, i, pair[which], record))
+        return functions
+
+    def _stub(self, functions: list[Contribution], i: int, template: Template, record: bool) -> Contribution:
         """What compiles the function when it is first called, and leaves it in its place."""
 
         def compile_first(*args: Any) -> Any:
@@ -94,7 +97,7 @@ def recorded_step(name: str, type: Type) -> Contribution:
         template = Template(block, (Use.VALUE, Use.NONE, Use.NONE), owned=True)
         rule = OpRule(1, (0,), [(template, template)], {})
         nothing = (0, rule, None)  # contributions take a node to read from
-        _steps[key] = lambda pair: rule.recorded.first[0](pair, nothing)  # type: ignore[misc]
+        _steps[key] = lambda pair: rule.recorded.first[0](pair, nothing)
     return _steps[key]
 
 
@@ -133,32 +136,24 @@ def op_rule(
 
     `higher`: derivatives of derivatives may be taken, which need the nodes of operands that rules read.
     """
-    parents: list[int] = []
-    pairs: list[tuple[Template, Template] | None] = []
-    saved: Saved = {}
-    templates = {i: _pair(op, attrs, args, outs, i, setting) for i in tracked}
-    for pair in filter(None, templates.values()):
-        for template in pair:
-            for k, use in enumerate(template.uses[-len(args) - len(outs) :]):
-                if use is Use.VALUE or (use is Use.SHAPE and k not in saved):
-                    saved[k] = use
-    for i in tracked:
-        if templates[i] is not None or (higher and saved.get(i) is Use.VALUE):
-            parents.append(i)
-            pairs.append(templates[i])
-    if not any(pairs):
+    pairs = {i: pair for i in tracked if (pair := _pair(op, attrs, args, outs, i, setting)) is not None}
+    if not pairs:
         return None
+    used: Saved = {}
+    for template in (t for pair in pairs.values() for t in pair):
+        for k, use in enumerate(template.uses[-len(args) - len(outs) :]):
+            if use is Use.VALUE or (use is Use.SHAPE and k not in used):
+                used[k] = use
     types = (*args, *outs)
-    saved = {k: saved[k] for k in sorted(saved) if saved[k] is Use.VALUE or types[k].rank}
-    key = (tuple(parents), tuple(pairs), tuple(saved.items()))
-    rule = _kept(key, lambda: OpRule(len(args), parents, pairs, saved))
+    saved = {k: used[k] for k in sorted(used) if used[k] is Use.VALUE or types[k].rank}
+    nodes = [*pairs, *(i for i in tracked if higher and i not in pairs and saved.get(i) is Use.VALUE)]
+    key = (tuple(nodes), tuple(pairs.values()), tuple(saved.items()))
+    rule = _kept(key, lambda: OpRule(len(args), nodes, list(pairs.values()), saved))
     assert isinstance(rule, OpRule)
     return rule
 
 
-def _pair(
-    op: Op, attrs: Attrs, args: Sequence[Type], outs: Sequence[Type], i: int, setting: Setting
-) -> tuple[Template, Template] | None:
+def _pair(op: Op, attrs: Attrs, args: Sequence[Type], outs: Sequence[Type], i: int, setting: Setting) -> Pair | None:
     first = vjp_template(op, attrs, args, outs, i, True, setting)
     more = vjp_template(op, attrs, args, outs, i, False, setting)
     return None if first is None or more is None else (first, more)

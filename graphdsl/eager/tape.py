@@ -22,14 +22,14 @@ class Rule:
     """What the nodes of one kind share: they hold `count` parents.
 
     `first[i](cotangent, node)` is the contribution to the i-th parent, a running sum that begins with it;
-    `more[i](sum, cotangent, node)` the sum with it added. A parent whose entry is None gets nothing. `recorded` has
-    the same for pairs of value and node, and records what is computed.
+    `more[i](sum, cotangent, node)` the sum with it added. `recorded` has the same for pairs of value and node, and
+    records what is computed.
     """
 
     passes = False  # the same value as its parent's: `origin` looks through it
     param: str | None = None  # the param of which this is a leaf
-    first: Sequence[Contribution | None] = ()
-    more: Sequence[Contribution | None] = ()
+    first: Sequence[Contribution] = ()
+    more: Sequence[Contribution] = ()
     recorded: Rule
 
     def __init__(self, count: int = 0) -> None:
@@ -65,7 +65,7 @@ def backward(top: Node, seed: Any, wanted: set[int], record: bool = False) -> di
     sums = {top[0]: seed}
     found = {}
     useful = between(top, wanted)
-    for number in reversed(useful):
+    for number in sorted(useful, reverse=True):
         if number not in sums:
             continue
         node, total = useful[number], sums.pop(number)
@@ -73,23 +73,33 @@ def backward(top: Node, seed: Any, wanted: set[int], record: bool = False) -> di
             found[number] = total
         rule = node[1].recorded if record else node[1]
         for i, parent in enumerate(node[2 : rule.end]):
-            if parent is not None and (key := parent[0]) in useful and rule.first[i] is not None:
+            if parent is not None and (key := parent[0]) in useful:
                 # popped in the call: an array that only the sum holds is added to in place
                 sums[key] = rule.more[i](sums.pop(key), total, node) if key in sums else rule.first[i](total, node)
     return found
 
 
 def between(top: Node, wanted: set[int]) -> dict[int, Node]:
-    """The nodes on paths from `top` down to the wanted ones, by number, lowest first."""
+    """The nodes on paths from `top` down to the wanted ones, by number."""
     lowest = min(wanted, default=top[0])
     reached = {top[0]: top}
     stack = [top]
+    side_paths = False
     while stack:
         node = stack.pop()
+        ends = node[0] not in wanted
         for parent in node[2 : node[1].end]:
-            if parent is not None and (number := parent[0]) >= lowest and number not in reached:
-                reached[number] = parent
-                stack.append(parent)
+            if parent is not None and (number := parent[0]) >= lowest:
+                ends = False
+                if number not in reached:
+                    reached[number] = parent
+                    stack.append(parent)
+        side_paths |= ends
+    return _leading(reached, wanted) if side_paths else reached
+
+
+def _leading(reached: dict[int, Node], wanted: set[int]) -> dict[int, Node]:
+    """Those of the nodes from which a wanted one is reached."""
     useful: dict[int, Node] = {}
     for number in sorted(reached):
         node = reached[number]

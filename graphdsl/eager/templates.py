@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from graphdsl.core import ir
-from graphdsl.core.ir import Value
+from graphdsl.core.ir import Block, Value
 from graphdsl.core.rules import NOWHERE, Template, Use
 from graphdsl.core.steps import run
+from graphdsl.core.structure import operands
 from graphdsl.eager.applied import scalar
 from graphdsl.eager.function import FunctionWriter
 from graphdsl.eager.liveness import analyse
@@ -30,22 +31,26 @@ def compile_template(template: Template, rule: OpRule, record: bool) -> Contribu
     lead = params[: -rule.operands - 1]
     names = [_given(writer, p, record) for p in lead]
     for k, p in enumerate(params[len(lead) :]):
-        _from_node(writer, p, k, rule)
+        _from_node(writer, p, k, rule, _readers(template.block, p) == 1)
     run(writer.block(template.block))
-    result = template.out
-    if record:
-        node = writer.node(result)
-        if result in lead and not isinstance(rule, PassRule):
-            # a running sum is a value of its own, also where it begins with a whole cotangent
-            node = recorder.enter(node, result)
-        writer.add(f"return {writer.value(result)}, {node}")
-    else:
-        writer.add(f"return {writer.value(result)}")
+    _return(writer, template.out, template.out in lead and not isinstance(rule, PassRule), record)
     module.function("rule", [*names, "node"], writer.scope.lines)
     space: dict[str, Any] = {**SUPPORT, **module.globals}
     exec(module.compile(), space)
     made: Contribution = space["rule"]
     return made
+
+
+def _return(w: FunctionWriter, result: Value, whole: bool, record: bool) -> None:
+    lines = w.scope.lines
+    if record:
+        # a running sum is a value of its own, also where it begins with a whole cotangent
+        node = w.recorder.enter(w.node(result), result) if whole else w.node(result)
+        w.add(f"return {w.value(result)}, {node}")
+    elif lines.text and lines.text[-1].startswith(f"\t{w.value(result)} = "):
+        w.add(f"return {lines.text.pop().partition(' = ')[2]}", lines.origin.pop())
+    else:
+        w.add(f"return {w.value(result)}")
 
 
 def _given(w: FunctionWriter, param: Value, record: bool) -> str:
@@ -56,19 +61,26 @@ def _given(w: FunctionWriter, param: Value, record: bool) -> str:
     return name
 
 
-def _from_node(w: FunctionWriter, param: Value, k: int, rule: OpRule) -> None:
+def _readers(block: Block, value: Value) -> int:
+    return sum(operands(instr).count(value) for instr in block.body)
+
+
+def _from_node(w: FunctionWriter, param: Value, k: int, rule: OpRule, once: bool) -> None:
     """What a template reads of an operand (by number; then the results) stands in the node."""
-    parents = len(rule.parents)
     use = rule.saved.get(k)
     if use is None:
         w.literals[param] = scalar(w.module, 0, param.type.dtype) if not param.type.rank else "None"
     else:
-        place = f"node[{2 + parents + list(rule.saved).index(k)}]"
-        w.add(f"{w.target(param)} = {f'Shape({place})' if use is Use.SHAPE else place}")
+        place = f"node[{rule.place(k)}]"
+        expression = f"Shape({place})" if use is Use.SHAPE else place
+        if once and not w.recorder.everything:
+            w.literals[param] = expression
+        else:
+            w.add(f"{w.target(param)} = {expression}")
     if not w.recorder.tracks(param):
         return
-    if k in rule.parents:
-        w.add(f"{w.node_target(param)} = node[{2 + rule.parents.index(k)}]")
+    if k in rule.nodes:
+        w.add(f"{w.node_target(param)} = node[{2 + rule.nodes.index(k)}]")
     elif k >= rule.operands:
         w.add(f"{w.node_target(param)} = node")
     else:
