@@ -1,9 +1,36 @@
 """Bodies of math functions: scalar code in `graphdsl.ops.scalar`, without libm, for f32 and f64."""
 
-from graphdsl.ops.math.exponential import exp
-from graphdsl.ops.math.hyperbolic import sigmoid, tanh
-from graphdsl.ops.math.logarithm import log
-from graphdsl.ops.math.power import exp2, pow
+from graphdsl.ops.math.arcs import acos, asin, atan, atan2
+from graphdsl.ops.math.exponential import exp, expm1
+from graphdsl.ops.math.hyperbolic import acosh, asinh, atanh, cosh, sigmoid, sinh, tanh
+from graphdsl.ops.math.logarithm import log, log1p, log2, log10
+from graphdsl.ops.math.power import cbrt, exp2, hypot, pow, rsqrt
 from graphdsl.ops.math.trigonometric import cos, sin, tan
 
-__all__ = ["cos", "exp", "exp2", "log", "pow", "sigmoid", "sin", "tan", "tanh"]
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "cos",
+    "cosh",
+    "exp",
+    "exp2",
+    "expm1",
+    "hypot",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "pow",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+]

@@ -5,7 +5,18 @@ The argument is `2**k * (1 + f)` with 1 + f between sqrt(1/2) and sqrt(2).
 
 from __future__ import annotations
 
-from graphdsl.ops.math.parts import Pair, number, pair, plus, poly, quick_two_sum, times, two_product
+from graphdsl.ops.math.parts import (
+    Pair,
+    number,
+    pair,
+    plus,
+    poly,
+    quick_two_sum,
+    through_f64,
+    times,
+    two_product,
+    two_sum,
+)
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import F32, F64
 
@@ -24,6 +35,16 @@ _TAIL_F64 = (
     "0x1.3b2153e9157ccp-3 0x1.0f4a997d5d9e7p-3 0x1.101eab974d847p-3"
 )
 
+# log((1 + s) / (1 - s)) / s in s**2 for f32, in f64, fpminimax, off by less than 2**-43.5
+_LOG_FOR_F32 = (
+    "0x1.fffffffffff0fp0 0x1.5555555673e9ap-1 0x1.999996266bf8ep-2 0x1.24943a3597e44p-2 0x1.c6204bb4dd065p-3 "
+    "0x1.919b8ececd904p-3"
+)
+# log2(e), log10(e) and log10(2) in two parts
+_LOG2_E = ("0x1.71547652b82fep+0", "0x1.777d0ffda0d24p-56")
+_LOG10_E = ("0x1.bcb7b1526e50ep-2", "0x1.95355baaafad3p-57")
+_LOG10_2 = ("0x1.34413509f79ffp-2", "-0x1.9dc1da994fd21p-59")
+
 
 def log(code: Code, x: S) -> S:
     """The natural logarithm: -inf at 0, nan below."""
@@ -40,13 +61,15 @@ def _log_f32(code: Code, k: S, f: S) -> S:
     return code.fma(k, high, f + rest)
 
 
-def _log_f64(code: Code, k: S, f: S) -> S:
+def _log_f64(code: Code, k: S, f: S, more: S | None = None) -> S:
+    """k ln(2) + log(1 + f) + more."""
     # as fdlibm's e_log.c puts it: 2 s = f - s f = f - (f²/2 - s f²/2) keeps f, which is exact, apart
     s = f / (f + 2.0)
     z = s * s
     half_square = 0.5 * f * f
     high, low = (number(code, f, c) for c in _LN2_F64)
-    correction = code.fma(s, code.fma(z, poly(code, z, _TAIL_F64), half_square), k * low)
+    least = k * low if more is None else code.fma(k, low, more)
+    correction = code.fma(s, code.fma(z, poly(code, z, _TAIL_F64), half_square), least)
     return code.fma(k, high, f - (half_square - correction))
 
 
@@ -76,6 +99,55 @@ def at_edges(code: Code, x: S, y: S) -> S:
     return code.select(x > 0.0, y, edge)
 
 
+def log1p(code: Code, x: S) -> S:
+    """`log(1 + x)`, right for small `x` too."""
+    if x.dtype is F32:
+        return through_f64(code, log1p, x)
+    one, zero = code.const(F64, 1.0), code.const(F64, 0.0)
+    result = log_of(code, two_sum(one, x), zero)
+    result = code.select(x < float("inf"), result, x)
+    below = code.select(x.eq(-1.0), code.const(F64, float("-inf")), code.const(F64, float("nan")))
+    result = code.select(x > -1.0, result, below)
+    return code.select(x.eq(0.0), x, result)
+
+
+def log_of(code: Code, x: Pair, more: S) -> S:
+    """The logarithm of an f64 > 0 in two parts, and of `2**more` times it, with little more than the last rounding."""
+    k, m = split(code, x[0])
+    down = code.from_bits(code.bits(m) - code.bits(x[0]) + (1023 << 52))  # 2**-k
+    rest = code.select(x[0] < 2.0**60, x[1] * down, code.const(F64, 0.0))
+    f, lost = quick_two_sum(m - 1.0, rest)
+    return _log_f64(code, k + more, f, code.fma(-lost, f, lost))
+
+
+def log2(code: Code, x: S) -> S:
+    """The logarithm to base 2."""
+    return _to_base(code, x, ("0x1p0", "0x0p0"), _LOG2_E)
+
+
+def log10(code: Code, x: S) -> S:
+    """The logarithm to base 10."""
+    return _to_base(code, x, _LOG10_2, _LOG10_E)
+
+
+def _to_base(code: Code, x: S, two: tuple[str, str], e: tuple[str, str]) -> S:
+    """The logarithm to a base in which those of 2 and e are given."""
+    if x.dtype is F32:
+        k, m = split(code, code.convert(x, F64))
+        part = log_for_f32(code, m - 1.0) * number(code, k, e[0])
+        return at_edges(code, x, code.convert(code.fma(k, number(code, k, two[0]), part), F32))
+    k, m = split(code, x)
+    whole = times(code, pair(code, x, two), k)
+    total, rest = plus(whole, times(code, log_pair(code, m, precise=False), pair(code, x, e)))
+    return at_edges(code, x, total + rest)
+
+
+def log_for_f32(code: Code, f: S) -> S:
+    """log(1 + f) in f64, to 2**-43.5 of itself, for sqrt(1/2) ≤ 1 + f ≤ sqrt(2)."""
+    s = f / (f + 2.0)
+    return s * poly(code, s * s, _LOG_FOR_F32)
+
+
 # ---- in two parts -------------------------------------------------------------------------------------
 
 # the series of log((1 + s) / (1 - s)) / s - 2 in s**2: two terms in two parts, and the rest by fpminimax, which
@@ -87,14 +159,17 @@ _TAIL_OF_PAIR = (
 )
 
 
-def log_pair(code: Code, m: S) -> Pair:
-    """The natural logarithm of an f64 between sqrt(1/2) and sqrt(2), to 2**-68 of itself."""
+def log_pair(code: Code, m: S, precise: bool = True) -> Pair:
+    """The natural logarithm of an f64 between sqrt(1/2) and sqrt(2), to 2**-68 of itself, or else to 2**-58."""
     f = m - 1.0
     below, lost = quick_two_sum(code.const(F64, 2.0), f)
     reciprocal = 1.0 / below
     s = f * reciprocal
     left = code.fma(-s, lost, code.fma(-s, below, f)) * reciprocal
     square, error = two_product(code, s, s)
+    if not precise:
+        left = code.fma(left, square, left)  # the derivative of the series is 2 / (1 - s**2)
+        return plus((2.0 * s, 2.0 * left), (s * square * poly(code, square, _TAIL_F64), code.const(F64, 0.0)))
     z = square, code.fma(2.0 * s, left, error)
     rest = times(code, z, poly(code, square, _TAIL_OF_PAIR))
     rest = times(code, z, plus(pair(code, m, _FIFTH), rest))

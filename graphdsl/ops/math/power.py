@@ -37,6 +37,11 @@ _LOG2_FOR_F32 = (
     "0x1.71547652b825p1 0x1.ec709dc53ddc2p-1 0x1.2776c291c6764p-1 0x1.a61a2fd825c08p-2 0x1.47952e4bcdb3dp-2 "
     "0x1.21b2fbcbbb8bep-2"
 )
+# v**(-1/3) for 0.35 ≤ v ≤ 2.83, fpminimax, off by less than 2**-8.3 of it
+_INVERSE_CBRT = (
+    "0x1.025e80f24d22fp1 -0x1.334765d4a8657p1 0x1.29c3a0829736p1 -0x1.3fb9940b0d13cp0 0x1.5abd9d0c5abe3p-2 "
+    "-0x1.2832d0ff1877ep-5"
+)
 
 
 def pow(code: Code, x: S, y: S) -> S:
@@ -69,6 +74,72 @@ def exp2(code: Code, x: S) -> S:
     rest = code.const(F64, 0.0)
     usual = _exp2_usual(code, (x, rest))
     return code.rarely(abs(x) >= _LEAST_SUBNORMAL, lambda x: _exp2_any(code, (x, x - x)), usual, x)
+
+
+def cbrt(code: Code, x: S) -> S:
+    """The cube root, also of what is below 0."""
+    if x.dtype is F32:
+        root = code.convert(_cbrt(code, code.convert(abs(x), F64), 1), F32)
+    else:
+        root = _cbrt(code, abs(x), 2)
+    plain = (x.ne(0.0)) & (abs(x) < float("inf"))
+    return code.select(plain, code.op2("copysign", root, x), x)
+
+
+def _cbrt(code: Code, x: S, steps: int) -> S:
+    """For x > 0: steps of third order towards v**(-1/3), where x = 2**(3 q) v, and one towards the root in two parts."""
+    k, m = split(code, x)
+    q = code.op1("rint", k * (1.0 / 3.0))
+    v = m * _integer_power(code, k - 3.0 * q)
+    w = poly(code, v, _INVERSE_CBRT)
+    for _ in range(steps):
+        e = code.fma(-(w * w), v * w, code.const(F64, 1.0))
+        w = code.fma(w * e, code.fma(e, code.const(F64, 2.0 / 9.0), code.const(F64, 1.0 / 3.0)), w)
+    root = v * w * w
+    square, lost = two_product(code, root, root)
+    left = code.fma(-root, lost, code.fma(-root, square, v))
+    return code.fma(left, w * w * (1.0 / 3.0), root) * _integer_power(code, q)
+
+
+def rsqrt(code: Code, x: S) -> S:
+    """`1 / sqrt(x)`, with what both roundings lost put right."""
+    small, lift = (2.0**-100, 2.0**24) if x.dtype is F32 else (2.0**-900, 2.0**54)
+    one, is_small = code.const(x.dtype, 1.0), x < small
+    v = x * code.select(is_small, one * lift * lift, one)
+    root = code.op1("sqrt", v)
+    near = 1.0 / root
+    lost = code.fma(-root, root, v) * (0.5 * near)
+    left = code.fma(-near, lost, code.fma(-near, root, one))
+    plain = (x > 0.0) & (x < float("inf"))
+    return code.select(plain, code.fma(left, near, near) * code.select(is_small, one * lift, one), near)
+
+
+def hypot(code: Code, x: S, y: S) -> S:
+    """`sqrt(x**2 + y**2)` without overflow on the way; inf if one is, whatever the other."""
+    inf = code.const(x.dtype, float("inf"))
+    result = _hypot_f32(code, x, y) if x.dtype is F32 else _hypot_f64(code, abs(x), abs(y))
+    return code.select(abs(x).eq(inf) | abs(y).eq(inf), inf, result)
+
+
+def _hypot_f32(code: Code, x: S, y: S) -> S:
+    a, b = code.convert(x, F64), code.convert(y, F64)
+    return code.convert(code.op1("sqrt", code.fma(a, a, b * b)), F32)
+
+
+def _hypot_f64(code: Code, x: S, y: S) -> S:
+    """The squares are summed in two parts, after scaling where they could overflow or be subnormal."""
+    swapped = x < y
+    x, y = code.select(swapped, y, x), code.select(swapped, x, y)
+    one = code.const(F64, 1.0)
+    scale = code.select(x > 2.0**500, code.const(F64, 2.0**-600), one)
+    scale = code.select(x < 2.0**-400, code.const(F64, 2.0**600), scale)
+    back = code.select(x > 2.0**500, code.const(F64, 2.0**600), one)
+    back = code.select(x < 2.0**-400, code.const(F64, 2.0**-600), back)
+    x, y = x * scale, y * scale
+    total, rest = plus(two_product(code, x, x), two_product(code, y, y))
+    root = code.op1("sqrt", total)
+    left = code.fma(-root, root, total) + rest
+    return code.select(total > 0.0, root + left / (2.0 * root), root) * back
 
 
 # ---- 2**x -----------------------------------------------------------------------------------------------
