@@ -6,8 +6,8 @@ from graphdsl.check.calls import invoke_op
 from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.expect import as_tensor
 from graphdsl.check.functions import call_with
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Binding, Builtin, Closure, Named, has_poison, kind_name
+from graphdsl.core.steps import Steps
 from graphdsl.source.span import Span
 
 

@@ -11,10 +11,10 @@ from graphdsl.check.indexing import assign_place, chain_of, places_of, read_targ
 from graphdsl.check.loops import unpack
 from graphdsl.check.operators import operate
 from graphdsl.check.printing import note_scalar
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.types import Bound, annotated, convert_freely, match_dim
 from graphdsl.check.values import NONE, POISON, Binding, Slot, Tensor, Tuple, has_poison, kind_name
 from graphdsl.core.ir import Leaf, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Dim, Type
 from graphdsl.source.diagnostic import Label
 from graphdsl.syntax import ast

@@ -7,8 +7,8 @@ from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor
 from graphdsl.check.problems import nearest
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Binding, Tensor
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Size
 from graphdsl.syntax import ast
 

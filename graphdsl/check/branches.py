@@ -11,9 +11,9 @@ from functools import partial
 
 from graphdsl.check.context import Frame
 from graphdsl.check.joins import BOTTOM, Joiner, JoinProblem, Shape, fit, hold, shape_of, types_in
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Binding, Slot
 from graphdsl.core.ir import Block, If, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import BOOL, Size, Type
 from graphdsl.source.diagnostic import Label
 from graphdsl.source.record import dataclass
@@ -21,6 +21,7 @@ from graphdsl.source.span import Span
 
 EXIT = "%exit"
 RESULT = "%result"
+CHOICE = "%choice"  # what `a if c else b` gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,10 @@ def _slot(
     if name == EXIT and not f.exit_needed:
         return LOST if any(s is not None for s in slots) else None
     if name[0] != "%":
+        base = f.names.get(name)
+        same = base is not None and all(s is not None and s.binding is base.binding for s in slots)
+        if same and base not in (None, LOST, DEAD):
+            return base  # one side only tested whether it is set
         if not any(p.reads(name, after) or name in f.shared.outline.pinned for p in paths):
             return slots[0] if slots[0] is slots[1] else LOST
         slots = tuple(s if p.reads(name, after) else DEAD for p, s in zip(paths, slots, strict=True))  # type: ignore[assignment]
@@ -101,12 +106,6 @@ def join_slots(
     first, second = (None if s is LOST else s for s in slots)
     if first is second:
         return first
-    if (
-        name[0] != "%"
-        and (base := f.names.get(name)) is not None
-        and all(s is not None and s.binding is base.binding for s in slots)
-    ):
-        return base  # one side only tested whether it is set
     given = [s for s in (first, second) if s is not None and s is not DEAD]
     if not given:
         return DEAD if DEAD in (first, second) and None not in (first, second) else None
@@ -116,8 +115,8 @@ def join_slots(
         shape = joiner.join(a, b)
     except JoinProblem as problem:
         labels = tuple(Label(s.span, "set here") for s in given if s.span != span)
-        shown = "the result" if name == RESULT else f"`{name}`"
-        f.error("E0311", f"{shown} {problem} where the paths of this branch join", span, labels=labels)
+        shown = {RESULT: "the result", CHOICE: "what is chosen"}.get(name, f"`{name}`")
+        f.error("E0311", f"{shown} {problem} where these join", span, labels=labels)
         return Slot(POISON, span)
     place = given[-1].span
     binding = _joined_binding(f, place, paths, (first, second), shape, name, outs)
@@ -161,9 +160,9 @@ def _joined_flag(
     known = [s for s in slots if s is not DEAD]
     if all(s is not None and s.is_set is None for s in known):
         return None, ""
-    flags = [s.is_set for s in known if s is not None]
-    if len(flags) == len(known) and len({id(x) for x in flags}) == 1 and flags[0] is not None:
-        return flags[0], known[0].why  # type: ignore[union-attr]
+    first, second = slots
+    if first is not None and second is not None and first.is_set is second.is_set is not None:
+        return first.is_set, first.why
     sides: list[Value] = []
     why = ""
     for path, slot in zip(paths, slots, strict=True):

@@ -12,7 +12,6 @@ from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor, known
 from graphdsl.check.functions import call_function
 from graphdsl.check.sizes import SizeArgs, claim_sizes, size_argument
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import (
     NONE,
     NOTHING,
@@ -28,6 +27,7 @@ from graphdsl.check.values import (
     kind_name,
 )
 from graphdsl.core.ir import Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.op import REQUIRED, Kind, Op, Param
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast

@@ -8,9 +8,9 @@ from graphdsl.check.branches import DEAD, LOST, RESULT
 from graphdsl.check.context import Frame
 from graphdsl.check.joins import Bottom, fit
 from graphdsl.check.loop_types import LoopTypes
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Slot, has_poison
 from graphdsl.core.ir import Block, For, Value, While
+from graphdsl.core.steps import Steps
 from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast

@@ -10,10 +10,10 @@ from graphdsl.check.expect import as_tensor
 from graphdsl.check.files import load, load_call
 from graphdsl.check.joins import converted
 from graphdsl.check.printing import note_scalar
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.types import Problem, annotated, bind_dims, wanted_dim
 from graphdsl.check.values import POISON, Binding, Slot, Tensor, without_static
 from graphdsl.core.ir import Block, Feed, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Dim, Size, Type
 from graphdsl.source.diagnostic import Label
 from graphdsl.syntax import ast

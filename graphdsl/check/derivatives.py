@@ -11,10 +11,10 @@ from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression
 from graphdsl.check.expect import as_tensor
 from graphdsl.check.joins import converted
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.types import Bound, convert_freely, match_dim
 from graphdsl.check.values import POISON, Binding, Tensor, Tuple, has_poison, kind_name, leaves, rebuild
 from graphdsl.core.ir import Derive, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Type
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast

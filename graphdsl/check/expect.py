@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import (
     Binding,
     Builtin,
@@ -19,6 +18,7 @@ from graphdsl.check.values import (
     kind_name,
 )
 from graphdsl.core.ir import Block, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import BOOL, I64
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from graphdsl.check import names
-from graphdsl.check.branches import FALLS, Flow, Path, join_slots, trial
+from graphdsl.check.branches import CHOICE, FALLS, Flow, Path, join_slots, trial
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import condition
 from graphdsl.check.reads import reads
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import (
     MOST_LEAVES,
     MOST_LEVELS,
@@ -26,6 +25,7 @@ from graphdsl.check.values import (
 )
 from graphdsl.core.emit import literal_type
 from graphdsl.core.ir import Const, If, Value
+from graphdsl.core.steps import Steps
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 
@@ -86,11 +86,9 @@ def choose(
     outs: list[Value] = []
     paths = then[0], orelse[0]
     slots = Slot(then[1], span), Slot(orelse[1], span)
-    joined = join_slots(f, span, "this", paths, slots, outs)
+    joined = join_slots(f, span, CHOICE, paths, slots, outs)
     f.block.body.append(If(span, cond, then[0].block, orelse[0].block, tuple(outs)))
     assert joined is not None
-    for value in outs:
-        value.name = None
     return joined.binding
 
 

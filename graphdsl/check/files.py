@@ -7,8 +7,8 @@ from graphdsl.check.arguments import match_arguments
 from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.dispatch import expression
 from graphdsl.check.expect import known
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import NONE, POISON, Binding, Static, has_poison
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Size, Type
 from graphdsl.runtime.files import type_of
 from graphdsl.source.diagnostic import Fault

@@ -13,9 +13,9 @@ from graphdsl.check.expect import as_tensor, check_condition, condition
 from graphdsl.check.expressions import choose
 from graphdsl.check.sources import Source, rows_of
 from graphdsl.check.stacking import finish_stack, stack_item
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import NOTHING, POISON, Binding, Slot, Tuple, has_poison, kind_name, without_static
 from graphdsl.core.ir import Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import I64, Type
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast

@@ -17,7 +17,6 @@ from graphdsl.check.outline import Outline
 from graphdsl.check.problems import counted, in_order
 from graphdsl.check.reads import reads
 from graphdsl.check.results import check_body
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.types import convert_freely, type_text
 from graphdsl.check.values import (
     NOTHING,
@@ -32,6 +31,7 @@ from graphdsl.check.values import (
     kind_name,
     without_static,
 )
+from graphdsl.core.steps import Steps
 from graphdsl.source.diagnostic import Label
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast

@@ -9,10 +9,10 @@ from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor, known
 from graphdsl.check.operators import operate
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.types import convert_freely
 from graphdsl.check.values import NONE, POISON, Binding, Special, Static, Tensor, Tuple, kind_name
 from graphdsl.core.ir import Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import BOOL
 from graphdsl.source.record import dataclass
 from graphdsl.syntax import ast

@@ -11,9 +11,9 @@ from graphdsl.check.context import Frame
 from graphdsl.check.derivatives import derivative_type, differentiated, directed, one_target, seed_for
 from graphdsl.check.dispatch import expression
 from graphdsl.check.expect import as_tensor
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Binding, Tensor
 from graphdsl.core.ir import Block, Derive, For, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import I64, Dim, Size, Type
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast

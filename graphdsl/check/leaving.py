@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from graphdsl.check.liveness import chain
-from graphdsl.check.trampoline import Steps, run
+from graphdsl.core.steps import Steps, run
 from graphdsl.syntax import ast
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from graphdsl.check.context import MOST_DIMS, Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Binding, Static, Tensor
 from graphdsl.core.emit import literal_type
 from graphdsl.core.ir import Const, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import F64, DType, Type, join_dtypes
 from graphdsl.syntax import ast
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from graphdsl.check.journal import Journal
 from graphdsl.check.outline import Outline
 from graphdsl.check.reads import inner_blocks, own_expressions, own_targets, reads, statements
-from graphdsl.check.trampoline import Steps, run
+from graphdsl.core.steps import Steps, run
 from graphdsl.source.record import dataclass, field
 from graphdsl.syntax import ast
 

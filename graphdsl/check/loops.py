@@ -15,9 +15,9 @@ from graphdsl.check.expect import condition
 from graphdsl.check.joins import Fixed
 from graphdsl.check.sources import Source, source_of
 from graphdsl.check.statements import body
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import NOTHING, POISON, Binding, Slot, Tensor, Tuple, has_poison, kind_name
 from graphdsl.core.ir import Block, If, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import BOOL, I64, Type
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast

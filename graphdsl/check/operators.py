@@ -8,9 +8,9 @@ from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor, check_condition, condition
 from graphdsl.check.expressions import literal, side
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Binding, Static, Tensor
 from graphdsl.core.ir import Apply, Block, Const, If, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.op import Effect
 from graphdsl.ops.types import BOOL, Type
 from graphdsl.source.span import Span

@@ -11,9 +11,9 @@ from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor, condition
 from graphdsl.check.joins import converted
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Binding, Slot, Str, Tensor, Tuple, has_poison, kind_name
 from graphdsl.core.ir import Block, Fail, If, Item, Print, Text, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Type
 from graphdsl.runtime.format import spec_problem
 from graphdsl.source.span import Span

@@ -14,9 +14,9 @@ from graphdsl.check.liveness import liveness
 from graphdsl.check.outline import outline
 from graphdsl.check.problems import in_order, nearest
 from graphdsl.check.statements import body
-from graphdsl.check.trampoline import run
 from graphdsl.check.values import Slot, Tensor, Tuple, has_poison
 from graphdsl.core.ir import Derive, Func, ParamTarget, Program, Value
+from graphdsl.core.steps import run
 from graphdsl.ops.op import Setting
 from graphdsl.ops.types import F64, DType
 from graphdsl.runtime.garbage import fewer_collections

@@ -5,9 +5,9 @@ from __future__ import annotations
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import int_scalar_of
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Binding
 from graphdsl.core.ir import Block, Fail, If, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops import faults
 from graphdsl.ops.types import I64, Size, Type
 from graphdsl.source.record import dataclass

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from graphdsl.check import faults
-from graphdsl.check.branches import DEAD, LOST, RESULT, Flow
+from graphdsl.check.branches import DEAD, EXIT, LOST, RESULT, Flow
 from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.instances import Callee
 from graphdsl.check.statements import body as check_statements
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.types import bind_dims, convert_freely, type_text
 from graphdsl.check.values import (
     NOTHING,
@@ -23,6 +22,7 @@ from graphdsl.check.values import (
     without_static,
 )
 from graphdsl.core.ir import Block, Fail, If, Value
+from graphdsl.core.steps import Steps
 from graphdsl.source.diagnostic import Label
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
@@ -84,6 +84,7 @@ def return_(f: Frame, node: ast.Return) -> Steps[Flow]:
         result = POISON
     slot = DEAD if node.value is None and result is POISON else Slot(result, node.span)
     f.names.set(RESULT, slot)
+    f.names.set(EXIT, Slot(NOTHING, node.span))
     return Flow(False, frozenset())
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression
 from graphdsl.check.expect import as_tensor, int_scalar_of
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import Binding, Tensor, Tuple
 from graphdsl.core.ir import Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import I64, Size
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast

@@ -9,9 +9,9 @@ from graphdsl.check.context import Frame, same_dim
 from graphdsl.check.dispatch import expression
 from graphdsl.check.expect import as_tensor
 from graphdsl.check.ranges import RangeParts, element, range_of
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import POISON, Binding, Tensor, Tuple
 from graphdsl.core.ir import Block, Fail, If, Value
+from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Dim
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span

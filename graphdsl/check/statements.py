@@ -6,9 +6,9 @@ from graphdsl.check.branches import DEAD, EXIT, FALLS, LOST, RESULT, Flow, Path,
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import handles, statement
 from graphdsl.check.expect import condition, int_scalar
-from graphdsl.check.trampoline import Steps
 from graphdsl.check.values import NOTHING, Binding, Slot
 from graphdsl.core.ir import Block, Seed, Value
+from graphdsl.core.steps import Steps
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
@@ -77,7 +77,9 @@ def _takes_rest(f: Frame, stmt: ast.IfStmt) -> bool:
 
 def _unreached(f: Frame, rest: Rest, at_end: frozenset[str]) -> Steps[None]:
     """Statements behind a `return`: checked, and thrown away."""
+    before, f.unreached = f.unreached, True
     yield trial(f, sequence(f, rest, at_end))
+    f.unreached = before
 
 
 def leaving_if(f: Frame, stmt: ast.IfStmt, rest: Rest | None, at_end: frozenset[str]) -> Steps[Flow]:

@@ -10,9 +10,10 @@ The checker decides by it what is an error, eager mode what to record, graph mod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from graphdsl.core.instances import Instances
 from graphdsl.core.ir import (
     Apply,
     Block,
@@ -59,7 +60,7 @@ class Between:
     calls. `holders` are, for each target, the values that may be it.
     """
 
-    def __init__(self, links: Links, derive: Derive) -> None:
+    def __init__(self, links: Links, derive: Derive, instances: Instances) -> None:
         self.links = links
         self.derive = derive
         self.func = links.func_of(derive)
@@ -69,10 +70,9 @@ class Between:
         self.calls: dict[Call, None] = {}
         self.ended = False  # every path was walked to its end before the entry of the function
         self.effort = 0
+        self.instances = instances
         self.holders = [self._holders(t) for t in derive.targets]
-        reached = [self._reach(h) for h in self.holders]
-        self.reach = [some for some, _ in reached]
-        self.strict = [strict for _, strict in reached]
+        self.reach = [self._reach(h) for h in self.holders]
         self._needs: dict[tuple[Func, int], frozenset[int]] = {}
         self._walk()
 
@@ -83,38 +83,16 @@ class Between:
             return {v for v, d in self.links.defs.items() if isinstance(d.instr, Leaf) and d.instr.param == target.name}
         return _closure([target], lambda v: self.links.origins.get(v, ()))
 
-    def _reach(self, holders: set[Node]) -> tuple[set[Node], set[Node]]:
-        """All that may depend on a target, and what does so through at least one op.
-
-        What came into a function as an argument goes out at that call only, not at others.
-        """
-        reached, strict = set(holders), set[Node]()
+    def _reach(self, holders: set[Node]) -> set[Node]:
+        """All that may depend on what a target holds at any time."""
         seen = {(v, False, False) for v in holders}
         todo = list(seen)
         while todo:
-            node, made, entered = todo.pop()
-            for step in self._onward(node, made, entered):
+            for step in self.links.onward(*todo.pop()):
                 if step not in seen:
                     seen.add(step)
                     todo.append(step)
-                    reached.add(step[0])
-                    if step[1]:
-                        strict.add(step[0])
-        return reached, strict
-
-    def _onward(self, node: Node, made: bool, entered: bool) -> Iterator[tuple[Node, bool, bool]]:
-        """Where a value goes next: the node, whether through an op, and whether in a function that it came into."""
-        links = self.links
-        for other, passes in links.into.get(node, ()):
-            yield other, made or not passes, entered
-        for call, i in links.enters.get(node, ()):
-            yield call.func.body.params[i], True, True
-            for k, out in enumerate(call.outs):
-                if i in links.params_of(call.func, k):
-                    yield out, True, entered
-        if not entered:
-            for out in links.leaves.get(node, ()):
-                yield out, made, False
+        return {node for node, _, _ in seen}
 
     def first_held(self) -> list[frozenset[Node] | None]:
         """What holds the targets where the walk begins."""
@@ -122,13 +100,21 @@ class Between:
 
     # ---- one place ----
 
-    def wanted(self, node: Node, state: State) -> bool:
+    def wanted(self, node: Node, held: Sequence[Collection[Node] | None]) -> bool:
         """Whether a target that is still looked for may lead to `node`."""
-        return any(h is not None and node in reach for h, reach in zip(state.held, self.reach, strict=True))
+        return any(h is not None and self._leads_to(i, node, h) for i, h in enumerate(held))
+
+    def _leads_to(self, i: int, node: Node, holders: Collection[Node]) -> bool:
+        """Whether target `i`, which is one of `holders`, may be `node` or lead to it."""
+        if node not in self.reach[i]:
+            return False
+        if isinstance(self.derive.targets[i], ParamTarget) or not holders:
+            return True  # it is held somewhere else
+        return any(self.instances.depends(node, h) for h in holders)
 
     def add(self, node: Node, state: State) -> None:
         """A cotangent arrives at `node`."""
-        if self.wanted(node, state):
+        if self.wanted(node, state.held):
             state.live.add(node)
             self.values.add(node)
 
@@ -148,7 +134,7 @@ class Between:
                 continue
             if self.is_target(node, i, holders):
                 found = True
-            elif node in self.strict[i] or node in self.holders[i]:
+            elif self._leads_to(i, node, holders):
                 return False
         return found
 
@@ -180,14 +166,13 @@ class Between:
         moved = state.copy()
         gone = {s for s, _ in pairs}
         moved.live -= gone
-        moved.held = [h and h - gone for h in state.held]
+        for i, h in enumerate(state.held):
+            if h is not None:
+                moved.held[i] = (h - gone).union(t for s, t in pairs if s in h)
         for s, t in pairs:
             if s in state.live:
                 self.walked.add(s)
                 self.add(t, moved)
-            for i, h in enumerate(state.held):
-                if h is not None and s in h:
-                    moved.held[i] = (moved.held[i] or frozenset()) | {t}
         return moved
 
     def _concerns(self, node: Node, state: State) -> bool:
@@ -373,7 +358,7 @@ class Between:
         return outer
 
     def _leads(self, node: Node, state: State | None) -> bool:
-        return self.wanted(node, state) if state is not None else any(node in r for r in self.reach)
+        return self.wanted(node, state.held) if state is not None else any(node in r for r in self.reach)
 
     def _sources(self, node: Node) -> Iterable[Node]:
         made = self.links.defs.get(node) if isinstance(node, Value) else None
@@ -393,21 +378,16 @@ class Between:
         return found
 
     def _params_of(self, func: Func, result: int) -> frozenset[int]:
-        """The params on which a result of a function depends. A recursive call is looked at until nothing changes."""
+        """The params on which a result of a function depends, where a target may lead to them."""
         key = (func, result)
-        if key in self._needs:
-            return self._needs[key]
-        self._needs[key] = frozenset()
-        body = func.body
-        params, start = set(body.params), func.body.yields[result]
-        while True:
+        if key not in self._needs:
+            self._needs[key] = needs = self.links.params_of(func, result)
+            params, start = set(func.body.params), func.body.yields[result]
             outer = self._back([start], lambda v: v not in params, None) if start not in params else {start}
-            found = frozenset(i for i, p in enumerate(body.params) if p in outer and self.links.carries(p))
             self.values.update(outer)
             self.walked.update(outer)
-            if found == self._needs[key]:
-                return found
-            self._needs[key] = found
+            self._needs[key] = frozenset(i for i in needs if func.body.params[i] in outer)
+        return self._needs[key]
 
 
 def _carried(loop: While | For) -> list[Value]:

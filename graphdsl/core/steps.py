@@ -1,6 +1,7 @@
-"""Recursion without Python's stack: `else if` chains and brackets may be 10,000 levels deep.
+"""Running generators that call each other without a Python frame a level.
 
-Functions that would call each other are generators instead: `x = yield f(block)` stands for a call.
+Functions that would call each other are generators instead: `left = yield expression(f, node.left)` stands for a call. So ten
+thousand nested brackets need no deep stack.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Steps = Generator[Any, Any, T]
 
 
 def run(start: Steps[T]) -> T:
-    """Run a generator and all that it yields."""
+    """Run a generator and all that it yields; anything else that is yielded comes straight back."""
     stack: list[Generator[Any, Any, Any]] = [start]
     result: Any = None
     while stack:
@@ -24,7 +25,9 @@ def run(start: Steps[T]) -> T:
             stack.pop()
             result = stop.value
             continue
-        assert type(step) is GeneratorType
-        stack.append(step)
-        result = None
-    return result  # type: ignore[no-any-return]
+        if type(step) is GeneratorType:
+            stack.append(step)
+            result = None
+        else:
+            result = step
+    return result

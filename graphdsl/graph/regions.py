@@ -31,12 +31,13 @@ def move_back(walk: Walk, sources: Sequence[Value], targets: Sequence[Value], st
     pairs = list(zip(sources, targets, strict=True))
     sums = {s: state.sums.pop(s) for s, _ in pairs if s in state.sums}
     flags = [(h, {s: h.pop(s) for s, _ in pairs if h is not None and s in h}) for h in state.held]
-    for source, target in reversed(pairs):
-        if source in sums:
-            walk.pass_on(target, sums[source], state)
+    for source, target in pairs:
         for h, gone in flags:
             if h is not None and source in gone:
                 h[target] = either(walk.emit, gone[source], h.get(target, False))
+    for source, target in reversed(pairs):
+        if source in sums:
+            walk.pass_on(target, sums[source], state)
 
 
 # ---- branches -------------------------------------------------------------------------------
@@ -203,15 +204,10 @@ class _Trips:
         hidden = walk.frames.enter(frame)
         with walk.into(self.code):
             walk.begin(loop.body, len(loop.body.body), inner)
+            self.to_yields(inner, flags, yields)
             for j in reversed(range(n)):
                 if j in at_end:
                     walk.pass_on(yields[j], at_end[j], inner)
-                for i in self.targets:
-                    c = flags[i].get(self.bound[j])
-                    if c is not None:
-                        h = inner.held[i]
-                        assert h is not None
-                        h[yields[j]] = either(walk.emit, h.get(yields[j], False), c.param)
             yield walk.block(loop.body, len(loop.body.body), inner)
             once = bool(self.targets) and walk.settle(inner)
             for j, c in sums.items():
@@ -265,6 +261,14 @@ class _Trips:
         there = [b for b, p in zip(self.bound, self.params, strict=True) if b in held or p in holders]
         around = [v for v in self.outer_values() if v in holders or v in held]
         return {v: self.carry(as_value(self.walk.emit, held.get(v, False))) for v in dict.fromkeys((*there, *around))}
+
+    def to_yields(self, inner: State, flags: dict[int, dict[Value, _Carried]], yields: Sequence[Value]) -> None:
+        """What may be a target at the end of a trip is what the trip yields."""
+        for i in self.targets:
+            held = inner.held[i]
+            for bound, following in zip(self.bound, yields, strict=True):
+                if bound in flags[i] and held is not None:
+                    held[following] = either(self.walk.emit, held.get(following, False), flags[i][bound].param)
 
     # ---- the ends ----
 

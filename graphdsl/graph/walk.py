@@ -99,9 +99,7 @@ class Walk(ABC):
 
     def wants(self, node: Node, state: State) -> bool:
         """Whether a cotangent for `node` serves some target."""
-        return node in self.between.values and any(
-            h is not None and node in reach for h, reach in zip(state.held, self.between.reach, strict=True)
-        )
+        return node in self.between.values and self.between.wanted(node, state.held)
 
     def pass_on(self, value: Value, total: Value | None, state: State) -> None:
         """A join hands its whole sum on to what it got `value` from."""
@@ -260,13 +258,12 @@ class Walk(ABC):
 
     def convert(self, instr: Convert, state: State) -> None:
         """The same value in another dtype: its cotangent is converted back."""
-        if instr.out in state.sums:
-            total = state.sums.pop(instr.out)
-            if total is not None and self.wants(instr.arg, state):
-                self._contribute(instr.arg, self.emit.convert(total, instr.arg.type.dtype), total, state)
         for h in state.held:
             if h is not None and instr.out in h:
                 h[instr.arg] = either(self.emit, h.pop(instr.out), h.get(instr.arg, False))
+        total = state.sums.pop(instr.out, None)
+        if total is not None and self.wants(instr.arg, state):
+            self._contribute(instr.arg, self.emit.convert(total, instr.arg.type.dtype), total, state)
 
     def _contribute(self, value: Value, part: Value, total: Value, state: State) -> None:
         """Add a converted cotangent, which may be -0.0, to a sum."""
