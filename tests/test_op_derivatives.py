@@ -103,6 +103,14 @@ CASES: dict[str, list[tuple[list[Any], dict[str, Any]]]] = {
     "swapaxes": [([A], {"axis1": 0, "axis2": 1})],
     "flip": [([A], {})],
     "square": [([A], {})],
+    "shifted": [([A], {"axis": 1, "by": 1, "fill": 1.0}), ([A], {"axis": 0, "by": -1, "fill": 0.0})],
+    "recurrence": [
+        ([A, A + 1], {"axis": axis, "back": back, "late": late})
+        for axis, back, late in ((1, False, False), (1, True, False), (0, False, True), (1, True, True))
+    ],
+    "cumsum": [([A], {}), ([A], {"axis": 0})],
+    "cumprod": [([A], {}), ([A * (A > 0)], {}), ([A * (A > 0)], {"axis": 0})],
+    "sort": [([A], {}), ([A], {"axis": 0})],
     "norm": [([A], {}), ([A], {"axis": 1}), ([A], {"ord": 1, "axis": 0})],
     "logsumexp": [([A], {"axis": 1}), ([A], {}), ([A * 0], {"axis": 0, "keepdims": True})],
     "softplus": [([A], {})],

@@ -17,7 +17,7 @@ GROUP = "reductions"
 PARAMS = (Param("x"), Param("axis", Kind.AXES, None), Param("keepdims", Kind.STATIC, False))
 
 
-def _total_dtype(setting: Setting, types: Any) -> tuple[DType, bool]:
+def total_dtype(setting: Setting, types: Any) -> tuple[DType, bool]:
     """Sums and products of bools and ints are i64."""
     dtype, weak = arithmetic_dtype(setting, types)
     return (I64 if dtype is I32 else dtype), weak
@@ -65,7 +65,7 @@ SUM = Op(
     name="sum",
     doc="The sum; 0 of nothing; bools and ints add up in i64.",
     params=PARAMS,
-    typing=reduction(_total_dtype),
+    typing=reduction(total_dtype),
     compute=Reduce("sum"),
     vjp=(lambda e, g, y, x, *, axes, keepdims: _spread(e, g, x, axes, keepdims),),
     linear=(0,),
@@ -157,7 +157,7 @@ PROD = Op(
     name="prod",
     doc="The product; 1 of nothing; bools and ints multiply in i64.",
     params=PARAMS,
-    typing=reduction(_total_dtype),
+    typing=reduction(total_dtype),
     compute=Reduce("prod"),
     vjp=(_prod_slope,),
     jvp=_prod_forward,

@@ -16,6 +16,7 @@ from graphdsl.ops import (
     joining,
     neural,
     reductions,
+    scans,
     shape,
     statistics,
 )
@@ -27,6 +28,7 @@ ENTRY_FILES = (
     functions,
     reductions,
     statistics,
+    scans,
     contraction,
     shape,
     joining,
