@@ -94,3 +94,25 @@ def test_large_products_that_are_copied_to_the_heap() -> None:
     same_bits(product(a.T.copy().T, b), whole)
     same_bits(product(a[:6], b), whole[:6])
     same_bits(np.concatenate([product(a[:, :256], b[:256])[:4]]), product(a[:4, :256], b[:256]))
+
+
+@pytest.mark.parametrize("dtype", [F32, F64, I32])
+def test_any_shape_and_strides(dtype: DType) -> None:
+    """Against the products of single rows and columns."""
+    rng = np.random.default_rng(7)
+    product = matmul(dtype, None)
+    for _ in range(40):
+        m, n = rng.integers(1, 30, 2)
+        k = int(rng.choice([1, 2, 5, 31, 255, 257, 600]))
+        steps = rng.choice([1, 1, 1, 2, -1, -3], 4)
+        whole_a, whole_b = (normal(F64, (3 * int(r), 3 * int(c)), 8) * 100 for r, c in ((m, k), (k, n)))
+        a = whole_a.astype(dtype.numpy)[:: steps[0], :: steps[1]][:m, :k]
+        b = whole_b.astype(dtype.numpy)[:: steps[2], :: steps[3]][:k, :n]
+        if rng.random() < 0.3:
+            a = np.asfortranarray(a)
+        if rng.random() < 0.3:
+            b = np.asfortranarray(b)
+        expected = np.concatenate(
+            [np.concatenate([product(a[i : i + 1], b[:, j : j + 1]) for j in range(n)], 1) for i in range(m)]
+        )
+        same_bits(product(a, b), expected)

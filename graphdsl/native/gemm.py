@@ -20,7 +20,7 @@ from graphdsl.native.elementwise import LOOP
 from graphdsl.native.flow import I32, I64, POINTER, Carried, at, field, int64, loop, slot
 from graphdsl.native.product import GUARD, MASK, PRODUCT_CODE, K, Product, define_product
 from graphdsl.native.target import Target, function
-from graphdsl.native.tiles import WIDE, define_pack, define_tile, tile_rows
+from graphdsl.native.tiles import WIDE, define_pack, define_thin, define_tile, tile_rows, uneven_rests
 from graphdsl.ops.types import F32, F64, DType
 from graphdsl.ops.types import I32 as INT32
 from graphdsl.ops.types import I64 as INT64
@@ -37,12 +37,20 @@ def define_gemm(module: ir.Module, target: Target) -> list[str]:
     for dtype in DTYPES:
         rows = tile_rows(target, dtype)
         tiles = {height: define_tile(module, target, dtype, height) for height in sorted(set(rows))}
-        pack = define_pack(module, target, dtype)
+        pack, thin = define_pack(module, target, dtype), define_thin(module, target, dtype)
         width = target.vector_bits // 8 * WIDE
-        parts: list[Any] = [int64(dtype.bytes), int64(width), None, int64(_zero_mask(dtype)), pack]
+        parts: list[Any] = [
+            int64(dtype.bytes),
+            int64(width),
+            None,
+            int64(_zero_mask(dtype)),
+            int64(uneven_rests(rows)),
+            pack,
+            thin,
+        ]
         for height in rows:
             parts += [int64(height), tiles[height]]
-        type = ir.LiteralStructType([*[I64] * 4, POINTER, *[I64, POINTER] * len(rows)])
+        type = ir.LiteralStructType([*[I64] * 5, POINTER, POINTER, *[I64, POINTER] * len(rows)])
         for suffix, guard in GUARDS.items():
             parts[GUARD] = int64(guard)
             made = ir.GlobalVariable(module, type, description(dtype) + suffix)

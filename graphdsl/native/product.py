@@ -10,10 +10,10 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.native.elementwise import copy_function
-from graphdsl.native.flow import I64, POINTER, VOID, Carried, at, call_address, field, int64, loop, minimum, slot
+from graphdsl.native.flow import I8, I64, POINTER, VOID, Carried, at, call_address, field, int64, loop, minimum, slot
 from graphdsl.native.scalar import intrinsic
 from graphdsl.native.target import Target, function
-from graphdsl.native.tiles import DEPTH, HEIGHTS, PACK_CODE, TILE_CODE, WIDE, tile_rows
+from graphdsl.native.tiles import DEPTH, HEIGHTS, PACK_CODE, THIN_CODE, THIN_WIDE, TILE_CODE, WIDE, tile_rows
 from graphdsl.ops.types import F32
 
 # Panels of the right operand that are copied together, and bytes of rows of the left one (they stay in the second-level
@@ -21,11 +21,13 @@ from graphdsl.ops.types import F32
 _ON_STACK = (8, 64 * 1024)
 _ON_HEAP = (64, 192 * 1024)
 _LARGE = 64  # rows
+_THIN = 3  # rows
+_NEAR = 1024  # bytes from row to row of a right operand that is not copied
 _FAR = 128 * 1024  # bytes over which rows of the left operand are spread if copying them is to pay
 
-# words of a description: bytes of an element, of a panel's row; guard; the bits that are 0 in a 0; pack; then tiles
-# with their rows, largest first
-SIZE, WIDTH, GUARD, MASK, PACK, TILE = range(6)
+# words of a description: bytes of an element, of a panel's row; guard; the bits that are 0 in a 0; which remainders of
+# rows go better with one largest tile less; pack; thin tile; then tiles with their rows, largest first
+SIZE, WIDTH, GUARD, MASK, UNEVEN, PACK, THIN, TILE = range(8)
 
 # product(description, sizes {m, n, k}, operands {a, b, c}, steps {a: row, column; b: …; c: …})
 PRODUCT_CODE = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, POINTER])
@@ -45,20 +47,27 @@ class Product:
         )
         self.size, self.width = field(b, info, SIZE), field(b, info, WIDTH)
 
+    def leave_out(self, b: ir.IRBuilder, columns: ir.Value) -> None:
+        """Goes on without the first so many columns."""
+        self.n = b.sub(self.n, columns)
+        self.b = at(b, self.b, b.mul(columns, self.b_column))
+        self.c = at(b, self.c, b.mul(columns, self.c_column))
+
 
 def define_product(module: ir.Module, target: Target) -> ir.Function:
     """The function for one product. Blocks of `k`, within them chunks of panels, within these slabs of rows."""
     strip, copy_rows = _define_strip(module, target), _define_copy_rows(module, target)
+    thin = _define_thin_rows(module, target)
     made = function(module, target, "gdl.product", PRODUCT_CODE, private=True)
     made.attributes.add("noinline")
     b = ir.IRBuilder(made.append_basic_block())
     p = Product(b, made.args)
-    columns = b.sdiv(p.width, p.size)
-    panel_bytes = b.mul(p.width, int64(DEPTH))
     blocks = b.sdiv(b.add(p.k, int64(DEPTH - 1)), int64(DEPTH))
     blocks = b.select(b.icmp_signed("<", blocks, int64(1)), int64(1), blocks)  # a product over nothing is +0.0
     with b.if_then(b.icmp_signed("==", p.m, int64(0))):
         b.ret_void()
+    p.leave_out(b, b.call(thin, [*made.args, blocks]))
+    columns, panel_bytes = b.sdiv(p.width, p.size), b.mul(p.width, int64(DEPTH))
     copies, in_place = _copies_left(b, p, columns), _in_place(b, p)
     room = _Room(b, target, p, columns)
     most_columns, panels = b.mul(columns, room.panels), room.right
@@ -85,6 +94,32 @@ def define_product(module: ir.Module, target: Target) -> ir.Function:
             b.call(strip, [p.info, *left.read(), here, step, k, rows, n, place, p.c_row, p.c_column, block])
     room.free()
     b.ret_void()
+    return made
+
+
+def _define_thin_rows(module: ir.Module, target: Target) -> ir.Function:
+    """`thin_rows(…, blocks)`: for few rows on the left, as many columns as go by long stretches of the right one's
+    rows; how many.
+    """
+    made = function(module, target, "gdl.thin_rows", ir.FunctionType(I64, [*PRODUCT_CODE.args, I64]), private=True)
+    made.attributes.add("noinline")
+    b = ir.IRBuilder(made.append_basic_block())
+    *args, blocks = made.args
+    p = Product(b, args)
+    dense = b.and_(b.icmp_signed("==", p.b_column, p.size), b.icmp_signed("==", p.c_column, p.size))
+    with b.if_then(b.not_(b.and_(dense, b.icmp_signed("<=", p.m, int64(_THIN))))):
+        b.ret(int64(0))
+    code = field(b, p.info, THIN, POINTER)
+    bytes = int64(target.vector_bits // 8 * THIN_WIDE)
+    whole = b.sdiv(b.mul(p.n, p.size), bytes)
+    with Carried(b, whole, []) as stretch, loop(b, blocks) as block, loop(b, p.m) as i:
+        first, start = b.mul(stretch.index, bytes), b.mul(block, int64(DEPTH))
+        k = minimum(b, b.sub(p.k, start), int64(DEPTH))
+        left = at(b, at(b, p.a, b.mul(i, p.a_row)), b.mul(start, p.a_column))
+        right = at(b, at(b, p.b, b.mul(start, p.b_row)), first)
+        out = at(b, at(b, p.c, b.mul(i, p.c_row)), first)
+        call_address(b, code, THIN_CODE, [left, p.a_column, right, p.b_row, k, out, block])
+    b.ret(b.sdiv(b.mul(whole, bytes), p.size))
     return made
 
 
@@ -138,7 +173,8 @@ def _in_place(b: ir.IRBuilder, p: Product) -> ir.Value:
     """
     dense = b.icmp_signed("==", p.b_column, p.size)
     whole = b.icmp_signed("==", b.srem(b.mul(p.n, p.size), p.width), int64(0))
-    return b.and_(b.and_(whole, dense), b.icmp_signed("<=", p.m, int64(6)))
+    near = b.icmp_unsigned("<=", p.b_row, int64(_NEAR))
+    return b.and_(b.and_(whole, dense), b.and_(near, b.icmp_signed("<=", p.m, int64(6))))
 
 
 class _Left:
@@ -168,40 +204,56 @@ class _Left:
 
 def _define_strip(module: ir.Module, target: Target) -> ir.Function:
     """All rows against one panel, by tiles of each height in turn."""
-    turn = _define_turn(module, target)
+    aside = _define_aside(module, target)
     type = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64, POINTER, I64, I64, I64, I64, POINTER, I64, I64, I64])
     made = function(module, target, "gdl.gemm_strip", type, private=True)
     made.attributes.add("noinline")
     b = ir.IRBuilder(made.append_basic_block())
     info, a, a_row, a_column, panel, step, k, rows, columns, c, c_row, c_column, add = made.args
+    size, width = field(b, info, SIZE), field(b, info, WIDTH)
+    whole = b.and_(b.icmp_signed("==", b.mul(columns, size), width), b.icmp_signed("==", c_column, size))
     done: ir.Value = int64(0)
     for entry in range(HEIGHTS):
         height, code = field(b, info, TILE + 2 * entry), field(b, info, TILE + 2 * entry + 1, POINTER)
-        with Carried(b, b.sdiv(b.sub(rows, done), height), [done]) as tiles:
+        count = b.sdiv(b.sub(rows, done), height)
+        if entry == 0:
+            count = _evened(b, info, rows, height, count)
+        with Carried(b, count, [done]) as tiles:
             row = tiles.values[0]
             left, out = at(b, a, b.mul(row, a_row)), at(b, c, b.mul(row, c_row))
-            args = [left, a_row, a_column, panel, step, k, out, c_row, c_column, add, height, columns]
-            b.call(turn, [info, code, *args])
+            operands = [left, a_row, a_column, panel, step, k]
+            with b.if_else(whole) as (then, otherwise):
+                with then:
+                    call_address(b, code, TILE_CODE, [*operands, out, c_row, add])
+                with otherwise:
+                    b.call(aside, [info, code, *operands, out, c_row, c_column, add, height, columns])
             tiles.next = [b.add(row, height)]
         done = tiles.out[0]
     b.ret_void()
     return made
 
 
-def _define_turn(module: ir.Module, target: Target) -> ir.Function:
-    """One tile, straight into `c`, or at an edge by way of a whole tile aside."""
+def _evened(b: ir.IRBuilder, info: ir.Value, rows: ir.Value, height: ir.Value, count: ir.Value) -> ir.Value:
+    """One largest tile less where that leaves rows for two tiles of middling height, and not for one that is low and
+    slow.
+    """
+    rest = b.sub(rows, b.mul(count, height))
+    uneven = b.trunc(b.lshr(field(b, info, UNEVEN), rest), ir.IntType(1))
+    less = b.and_(uneven, b.icmp_signed(">", count, int64(0)))
+    return b.sub(count, b.zext(less, I64))
+
+
+def _define_aside(module: ir.Module, target: Target) -> ir.Function:
+    """A tile at an edge of `c`, by way of a whole one aside."""
     copy = _define_copy_rows(module, target)
     type = ir.FunctionType(
         VOID, [POINTER, *TILE_CODE.args[:1], POINTER, *TILE_CODE.args[1:7], I64, *TILE_CODE.args[7:], I64, I64]
     )
-    made = function(module, target, "gdl.gemm_turn", type, private=True)
+    made = function(module, target, "gdl.gemm_aside", type, private=True)
+    made.attributes.add("noinline")
     b = ir.IRBuilder(made.append_basic_block())
     info, code, a, a_row, a_column, panel, step, k, c, c_row, c_column, add, rows, columns = made.args
     size, width = field(b, info, SIZE), field(b, info, WIDTH)
-    whole = b.and_(b.icmp_signed("==", b.mul(columns, size), width), b.icmp_signed("==", c_column, size))
-    with b.if_then(whole, likely=True):
-        call_address(b, code, TILE_CODE, [a, a_row, a_column, panel, step, k, c, c_row, add])
-        b.ret_void()
     aside = slot(b, I64, max(tile_rows(target, F32)) * target.vector_bits // 64 * WIDE, align=64)
     with b.if_then(b.icmp_signed("!=", add, int64(0))):
         b.call(copy, [size, aside, width, size, c, c_row, c_column, rows, columns])
@@ -220,8 +272,26 @@ def _define_copy_rows(module: ir.Module, target: Target) -> ir.Function:
     made = function(module, target, "gdl.copy_rows", type, private=True)
     b = ir.IRBuilder(made.append_basic_block())
     size, to, to_row, to_column, source, source_row, source_column, rows, columns = made.args
+    dense = b.and_(b.icmp_signed("==", to_column, size), b.icmp_signed("==", source_column, size))
+    bytes = b.mul(columns, size)
     with loop(b, rows) as r:
         place, row = at(b, to, b.mul(r, to_row)), at(b, source, b.mul(r, source_row))
-        b.call(copy, [place, to_column, row, source_column, columns, columns, size])
+        with b.if_else(dense) as (then, otherwise):
+            with then:
+                _copy_dense(b, place, row, bytes)
+            with otherwise:
+                b.call(copy, [place, to_column, row, source_column, columns, columns, size])
     b.ret_void()
     return made
+
+
+def _copy_dense(b: ir.IRBuilder, to: ir.Value, source: ir.Value, bytes: ir.Value) -> None:
+    """Bytes side by side, a multiple of 4 of them."""
+    done: ir.Value = int64(0)
+    for width in (32, 8, 4):
+        type = ir.VectorType(I8, width)
+        with Carried(b, b.sdiv(b.sub(bytes, done), int64(width)), [done]) as turn:
+            place = turn.values[0]
+            b.store(b.load(at(b, source, place), typ=type, align=1), at(b, to, place), align=1)
+            turn.next = [b.add(place, int64(width))]
+        done = turn.out[0]

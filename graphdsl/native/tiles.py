@@ -7,18 +7,21 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.native.elementwise import copy_function
-from graphdsl.native.flow import I32, I64, POINTER, VOID, Carried, at, int64, loop, slot
+from graphdsl.native.flow import I32, I64, POINTER, VOID, Carried, at, int64, loop
 from graphdsl.native.folds import Fold, splat, vector_of
 from graphdsl.native.scalar import intrinsic
 from graphdsl.native.target import Target, function
 from graphdsl.ops.types import DType
 
-HEIGHTS = 4  # of tiles
+HEIGHTS = 5  # of tiles
 DEPTH = 256  # of a block: language.md §10
 WIDE = 2  # registers: a tile's columns, and a panel's
+THIN_WIDE = 8  # registers: the columns of a tile of one row
 
 # tile(a, row_step, column_step, b, b_step, k, c, c_row_step, add)
 TILE_CODE = ir.FunctionType(VOID, [POINTER, I64, I64, POINTER, I64, I64, POINTER, I64, I64])
+# thin(a, column_step, b, b_step, k, c, add)
+THIN_CODE = ir.FunctionType(VOID, [POINTER, I64, POINTER, I64, I64, POINTER, I64])
 # pack(to, b, row_step, column_step, rows, columns): panel after panel, each with room for 256 rows
 PACK_CODE = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64, I64, I64])
 
@@ -26,9 +29,17 @@ PACK_CODE = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64, I64, I64])
 def tile_rows(target: Target, dtype: DType) -> tuple[int, ...]:
     """The heights of tiles, largest first. The largest fills the registers: 16 of them, or 32 (AVX-512, Arm)."""
     if not dtype.is_float:
-        return (2, 1, 1, 1)
+        return (2, 1, 1, 1, 1)
     many = target.vector_bits == 512 or not target.triple.startswith(("x86", "i386", "i686"))
-    return (12, 4, 2, 1) if many else (6, 4, 2, 1)
+    return (12, 8, 4, 2, 1) if many else (6, 4, 3, 2, 1)
+
+
+def uneven_rests(rows: tuple[int, ...]) -> int:
+    """A bit for each remainder of rows that a largest tile less makes quicker: 7 rows as 4 and 3, 8 as 4 and 4.
+
+    A tile of fewer than 4 rows waits for its own sums.
+    """
+    return sum(1 << rest for rest in (1, 2, 5)) if rows[0] == 6 else 0
 
 
 def define_tile(module: ir.Module, target: Target, dtype: DType, rows: int) -> ir.Function:
@@ -36,45 +47,65 @@ def define_tile(module: ir.Module, target: Target, dtype: DType, rows: int) -> i
     made = function(module, target, f"gdl.tile{rows}.{dtype.value}", TILE_CODE, private=True)
     b = ir.IRBuilder(made.append_basic_block())
     a, row_step, column_step, panel, panel_step, k, c, c_row_step, add = made.args
-    fold = Fold("dot", dtype)
-    vector = vector_of(fold, target)
-    starts = [at(b, a, b.mul(int64(r), row_step)) for r in range(rows)]
     for r in range(rows):
         row = at(b, c, b.mul(int64(r), c_row_step))
         _prefetch(b, row)
-        _prefetch(b, at(b, row, vector.count * WIDE * dtype.bytes - 1))
-    zeros = [fold.identity(vector)] * (rows * WIDE)
-    with Carried(b, k, zeros) as turn:
-        row = at(b, panel, b.mul(turn.index, panel_step))
-        right = [b.load(at(b, row, w, vector), typ=vector, align=dtype.bytes) for w in range(WIDE)]
-        offset = b.mul(turn.index, column_step)
-        for r, start in enumerate(starts):
-            left = splat(b, b.load(at(b, start, offset), typ=vector.element, align=dtype.bytes), vector.count)
-            for w in range(WIDE):
-                turn.next.append(fold.step(b, target, turn.values[r * WIDE + w], left, right[w]))
-    adds = b.icmp_signed("!=", add, int64(0))
-    with b.if_else(adds) as (then, otherwise):
-        for branch, adding in ((then, True), (otherwise, False)):
-            with branch:
-                _put(b, fold, turn.out, c, c_row_step, vector, adding)
+        _prefetch(b, at(b, row, target.vector_bits // 8 * WIDE - 1))
+    lefts = [at(b, a, b.mul(int64(r), row_step)) for r in range(rows)]
+    outs = [at(b, c, b.mul(int64(r), c_row_step)) for r in range(rows)]
+    _chains(b, target, dtype, lefts, column_step, panel, panel_step, k, outs, WIDE, add)
     b.ret_void()
     return made
+
+
+def define_thin(module: ir.Module, target: Target, dtype: DType) -> ir.Function:
+    """One row by many registers: long stretches of the right operand's rows, read where they are."""
+    made = function(module, target, f"gdl.thin.{dtype.value}", THIN_CODE, private=True)
+    b = ir.IRBuilder(made.append_basic_block())
+    a, column_step, right, right_step, k, c, add = made.args
+    _chains(b, target, dtype, [a], column_step, right, right_step, k, [c], THIN_WIDE, add)
+    b.ret_void()
+    return made
+
+
+def _chains(
+    b: ir.IRBuilder,
+    target: Target,
+    dtype: DType,
+    lefts: list[ir.Value],
+    left_step: ir.Value,
+    right: ir.Value,
+    right_step: ir.Value,
+    k: ir.Value,
+    outs: list[ir.Value],
+    wide: int,
+    add: ir.Value,
+) -> None:
+    """One block of each element of some rows by `wide` registers of columns."""
+    fold = Fold("dot", dtype)
+    vector = vector_of(fold, target)
+    with Carried(b, k, [fold.identity(vector)] * (len(lefts) * wide)) as turn:
+        row = at(b, right, b.mul(turn.index, right_step))
+        vectors = [b.load(at(b, row, w, vector), typ=vector, align=dtype.bytes) for w in range(wide)]
+        offset = b.mul(turn.index, left_step)
+        for r, start in enumerate(lefts):
+            left = splat(b, b.load(at(b, start, offset), typ=vector.element, align=dtype.bytes), vector.count)
+            for w in range(wide):
+                turn.next.append(fold.step(b, target, turn.values[r * wide + w], left, vectors[w]))
+    places = [at(b, out, w, vector) for out in outs for w in range(wide)]
+    with b.if_else(b.icmp_signed("!=", add, int64(0))) as (then, otherwise):
+        for branch, adding in ((then, True), (otherwise, False)):
+            with branch:
+                for value, place in zip(turn.out, places, strict=True):
+                    before = b.load(place, typ=vector, align=dtype.bytes) if adding else None
+                    result = fold.combine(b, before, value) if adding else value
+                    b.store(result, place, align=dtype.bytes)
 
 
 def _prefetch(b: ir.IRBuilder, place: ir.Value) -> None:
     """A hint that this line will be written when the chains are done."""
     callee = intrinsic(b.module, "llvm.prefetch.p0", VOID, POINTER, I32, I32, I32)
     b.call(callee, [place, *(ir.Constant(I32, word) for word in (1, 3, 1))])
-
-
-def _put(
-    b: ir.IRBuilder, fold: Fold, tile: list[ir.Value], c: ir.Value, row_step: ir.Value, vector: Any, adding: bool
-) -> None:
-    for i, value in enumerate(tile):
-        r, w = divmod(i, WIDE)
-        place = at(b, at(b, c, b.mul(int64(r), row_step)), w, vector)
-        result = fold.combine(b, b.load(place, typ=vector, align=fold.dtype.bytes), value) if adding else value
-        b.store(result, place, align=fold.dtype.bytes)
 
 
 def define_pack(module: ir.Module, target: Target, dtype: DType) -> ir.Function:
@@ -93,16 +124,35 @@ def define_pack(module: ir.Module, target: Target, dtype: DType) -> ir.Function:
     with loop(b, rows) as k, loop(b, whole) as p:
         value = b.load(at(b, at(b, source, b.mul(k, row_step)), p, row), typ=row, align=dtype.bytes)
         b.store(value, at(b, to, b.add(b.mul(p, int64(DEPTH)), k), row), align=64)
-    copy = copy_function(module, target)
-    size, zero = int64(dtype.bytes), slot(b, I64)
-    b.store(int64(0), zero)
-    past = b.mul(b.sdiv(b.add(columns, int64(width - 1)), int64(width)), int64(width))
-    with loop(b, past, start=b.mul(whole, int64(width))) as j:
-        there = b.icmp_signed("<", j, columns)
-        column = b.select(there, at(b, source, b.mul(j, column_step)), zero)
-        step = b.select(there, row_step, int64(0))
-        panel, within = b.sdiv(j, int64(width)), b.srem(j, int64(width))
-        place = at(b, at(b, to, b.mul(panel, int64(DEPTH)), row), b.mul(within, size))
-        b.call(copy, [place, int64(width * dtype.bytes), column, step, rows, rows, size])
+    first = b.mul(whole, int64(width))
+    with b.if_then(b.icmp_signed("<", first, columns)):
+        _pack_rest(b, copy_function(module, target), dtype.bytes, width, made.args, whole, dense)
     b.ret_void()
     return made
+
+
+def _pack_rest(
+    b: ir.IRBuilder, copy: ir.Function, size: int, width: int, args: Any, whole: ir.Value, dense: ir.Value
+) -> None:
+    """What is left of the columns when whole panels are copied; the lanes past the last one hold anything."""
+    to, source, row_step, column_step, rows, columns = args
+    first = b.mul(whole, int64(width))
+    row = ir.VectorType(ir.IntType(8 * size), width)
+    # a whole register may be read as long as it ends within the last row
+    left = b.sub(columns, first)
+    past = b.mul(b.sub(int64(width), left), int64(size))
+    forward = b.and_(dense, b.icmp_signed(">", row_step, int64(0)))
+    short = b.sdiv(b.sub(b.add(past, row_step), int64(1)), b.select(forward, row_step, int64(1)))
+    quick = b.select(forward, b.sub(rows, short), int64(0))
+    quick = b.select(b.icmp_signed(">", quick, int64(0)), quick, int64(0))
+    panel = at(b, to, b.mul(whole, int64(DEPTH)), row)
+    start = at(b, source, b.mul(first, column_step))
+    with loop(b, quick) as k:
+        value = b.load(at(b, start, b.mul(k, row_step)), typ=row, align=size)
+        b.store(value, at(b, panel, k, row), align=64)
+    others = b.sub(rows, quick)
+    with loop(b, b.sub(columns, first)) as j:
+        skipped = b.add(b.mul(b.sdiv(j, int64(width)), int64(DEPTH)), quick)
+        place = at(b, at(b, panel, skipped, row), b.mul(b.srem(j, int64(width)), int64(size)))
+        column = at(b, at(b, start, b.mul(quick, row_step)), b.mul(j, column_step))
+        b.call(copy, [place, int64(width * size), column, row_step, others, others, int64(size)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,22 @@ def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:
         case 1, _:
             made = _guarded(_row_times(a.dtype), guard)
         case 2, 2:
-            made = _matrices(native.matmul(a.dtype, guard))
+            made = native.matmul(a.dtype, guard)
+            if _may_be_large(a, b):
+                made = _matrices(made)
         case _:
             made = _guarded(_stacks(native.matmul(a.dtype, None)), guard)
-    return _checked(made, inner_fault(a.rank, b.rank))
+    return made if _surely_fits(a, b) else _checked(made, inner_fault(a.rank, b.rank))
+
+
+def _surely_fits(a: Type, b: Type) -> bool:
+    inner = (a.shape[-1], b.shape[0 if b.rank == 1 else -2])
+    return inner[0] == inner[1] and a.rank <= 2 and b.rank <= 2
+
+
+def _may_be_large(a: Type, b: Type) -> bool:
+    sizes = (*a.shape, b.shape[1])
+    return not all(isinstance(d, int) for d in sizes) or prod(sizes) >= _WORTH_SHARING  # type: ignore[type-var]
 
 
 def _by_dots(dtype: DType, rank: int) -> Kernel:
