@@ -13,7 +13,7 @@ import numpy as np
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Value
-from graphdsl.ops.op import Draw, Elementwise, Host, Op, Scatter
+from graphdsl.ops.op import Draw, Elementwise, Host, Scatter
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Size, Type
 from graphdsl.runtime.kernels import kernel
@@ -60,7 +60,7 @@ def _write_over(w: FunctionWriter, instr: ir.Apply) -> None:
 def expression(w: FunctionWriter, instr: ir.Apply) -> str:
     """What computes the op."""
     args = [w.value(a) for a in instr.args]
-    written = _python(instr.op, [a.type for a in instr.args], instr.outs[0].type, args)
+    written = _python(w.module, instr, args)
     if written is not None:
         return written
     if isinstance(instr.op.compute, Elementwise) and any(a.type.rank for a in instr.args):
@@ -98,22 +98,26 @@ def _settled(part: Any, sizes: dict[Size, int]) -> Any:
             return (type(part), part)
 
 
-def _python(op: Op, types: list[Type], out: Type, args: list[str]) -> str | None:
+def _python(module: Module, instr: ir.Apply, args: list[str]) -> str | None:
     """The op as an expression of Python over scalars, if that has the same bits."""
-    compute = op.compute
-    if not isinstance(compute, Elementwise) or compute.python is None or any(t.rank for t in types):
+    compute, dtype, out = instr.op.compute, instr.args[0].type.dtype if instr.args else F64, instr.outs[0].type.dtype
+    if not isinstance(compute, Elementwise) or any(a.type.rank for a in instr.args):
         return None
-    dtype = types[0].dtype
-    if dtype is not F64 and not compute.numpy_ints:
+    text = compute.python if dtype is F64 or compute.numpy_ints else None
+    in_range = dtype.is_int and compute.python_ints is not None
+    if in_range:
+        text = compute.python_ints
+    if text is None:
         return None
     operands = dict(zip("xyz", args, strict=False))
     # Python's ~ takes a bool for an int
-    python = compute.python.replace("~", "not ") if out.dtype is BOOL else compute.python
-    text = _OPERAND.sub(lambda m: operands[m[0]], python)
-    if out.dtype in _BITS:
-        bits = _BITS[out.dtype]
+    text = _OPERAND.sub(lambda m: operands[m[0]], text.replace("~", "not ") if out is BOOL else text)
+    if "kernel" in text:
+        text = text.replace("kernel", _bind(module, instr))
+    if out in _BITS and not in_range:
+        bits = _BITS[out]
         return f"t if {-(2**bits)} <= (t := {text}) <= {2**bits - 1} else wrap{bits + 1}(t)"
-    return f"bool({text})" if dtype is F32 and out.dtype is BOOL else text
+    return f"bool({text})" if dtype is F32 and out is BOOL else text
 
 
 def _takes_over(w: FunctionWriter, instr: ir.Apply) -> bool:

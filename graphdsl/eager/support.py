@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import copysign, inf, nan
+from math import inf, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -88,12 +88,12 @@ def failure(instr: ir.Fail, numbers: Sequence[int], words: Sequence[Any]) -> Fau
 
 SUPPORT: dict[str, Any] = {
     "Shape": Shape,
-    "copysign": copysign,
     "failure": failure,
     "inf": inf,
     "nan": nan,
     "save": save,
     "show": show,
+    "sqrt": sqrt,
     "tick": tick,
     "wrap32": wrap32,
     "wrap64": wrap64,

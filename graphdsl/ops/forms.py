@@ -49,6 +49,6 @@ def function(
     Without `body` it is the function of that name in `graphdsl.ops.math`.
     """
     vjp = None if slope is None else (lambda e, g, y, x: e.scale(g, slope(e, y, x)),)
-    compute = Elementwise(body or math_body(name), numpy=rest.pop("numpy", None))
+    compute = Elementwise(body or math_body(name), numpy=rest.pop("numpy", None), python=rest.pop("python", None))
     known = {"params": X, "group": "elementwise", "reference": f"numpy.{name}", "typing": type_rules.floating}
     return Op(name=name, doc=doc, compute=compute, vjp=vjp, bound=bound, **{**known, **rest})

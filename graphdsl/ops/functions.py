@@ -27,6 +27,7 @@ SQRT = function(
     lambda e, y, x: e.div(e.like(0.5, y), y),
     body=op1("sqrt"),
     numpy="sqrt",
+    python="sqrt(x) if x >= 0.0 else kernel(x)",
     bound=0.5,
 )
 

@@ -92,13 +92,15 @@ class Elementwise:
     `body(code, *xs, **attrs)` gets scalars of the operands' dtypes. `numpy` names the function that computes the same
     bits (only those that architecture.md allows; floats only unless `numpy_ints`, which covers bools too), `python` the
     expression over Python floats `x`, `y`, `z` that does (and over ints, then wrapped, and bools where `numpy_ints`);
-    `inf`, `nan` and `copysign` may stand in it.
+    `python_ints` one over ints whose values are in range. `sqrt` may stand in them, and `kernel`: the op itself, for
+    what is rare.
     """
 
     body: Callable[..., S]
     numpy: str | None = None
     numpy_ints: bool = False
     python: str | None = None
+    python_ints: str | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ def pointwise(op: Op, types: tuple[Type, ...], attrs: Attrs, make: Callable[[Any
     """The function that NumPy has for it; a scalar result becomes a number."""
     compute = op.compute
     assert isinstance(compute, Pointwise)
+    if op.name == "dim":
+        axis = attrs["axis"]
+        return lambda x: x.shape[axis]
     if op.name == "index" and (quick := _quick_index(types, attrs["spec"])):
         return quick
     run = partial(compute.numpy, **attrs) if attrs else compute.numpy
