@@ -104,6 +104,7 @@ class Frame:
         self.emit = Emit(self.block, shared.setting, Span(shared.source, 0, 0))
         self.loops: list[LoopFrame] = []
         self.blocks_deep = 0  # branches and loops around
+        self.unreached = False  # behind a `return` or its like: names may have been given up
         self.exit_needed = False  # whether something around tests if the block was left
         self.loop_types: dict[ast.Node, LoopTypes] = {}
 

@@ -80,7 +80,7 @@ class Joiner:
 
     def _tensors(self, a: Type, b: Type, path: Path) -> Type:
         if a.rank != b.rank:
-            raise JoinProblem(f"is {a} on one path and {b} on another: one rank is needed")
+            raise JoinProblem(f"is {a} on one path and {b} on another, and needs one rank")
         dtype, weak = join_dtypes((a, b), self.default_float)
         dims: list[Dim] = []
         for axis, (p, q) in enumerate(zip(a.shape, b.shape, strict=True)):
@@ -185,7 +185,8 @@ def hold(shape: Shape, values: list[Value], name: str | None) -> Binding:
     match shape:
         case Type():
             value = values.pop(0)
-            value.name = value.name or name
+            if name is not None and name[0] != "%":
+                value.name = value.name or name
             return Tensor(value)
         case Items(parts=parts):
             return Tuple(tuple(hold(part, values, name) for part in parts))
