@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from graphdsl.check.zero import why_zero
 from graphdsl.core.between import Between
+from graphdsl.core.instances import Instances
 from graphdsl.core.ir import Derive, ParamTarget, Program, Value
 from graphdsl.core.links import Links
 from graphdsl.source.diagnostic import Diagnostic, Label
@@ -18,7 +19,8 @@ from graphdsl.source.diagnostic import Diagnostic, Label
 def analyse(program: Program) -> list[Diagnostic]:
     """Mark what is to be recorded; the errors and warnings there are."""
     links = Links(program.main)
-    walks = [Between(links, d) for d in links.derives]
+    instances = Instances(links)
+    walks = [Between(links, d, instances) for d in links.derives]
     found: list[Diagnostic] = []
     for walk in walks:
         _mark(links, walk)

@@ -8,7 +8,7 @@ Nodes are values, or what stands for memory (`graphdsl.graph.links` adds those).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Value, While
@@ -86,6 +86,22 @@ class Links:
     def func_of(self, derive: Derive) -> Func:
         """The function in which a derivative stands."""
         return self.owner[self.defs[derive.outs[0]].block].func
+
+    def onward(self, node: Node, made: bool, entered: bool) -> Iterator[tuple[Node, bool, bool]]:
+        """Where a value goes next: the node, whether through an op so far, and whether in a function that it came into.
+
+        What came into a function as an argument goes out at that call only, not at others.
+        """
+        for other, passes in self.into.get(node, ()):
+            yield other, made or not passes, entered
+        for call, i in self.enters.get(node, ()):
+            yield call.func.body.params[i], True, True
+            for k, out in enumerate(call.outs):
+                if i in self.params_of(call.func, k):
+                    yield out, True, entered
+        if not entered:
+            for out in self.leaves.get(node, ()):
+                yield out, made, False
 
     def params_of(self, func: Func, result: int) -> frozenset[int]:
         """The params on which a result of a function depends; through recursive calls until nothing changes."""

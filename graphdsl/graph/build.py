@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from graphdsl.core.clone import clone_block
+from graphdsl.core.instances import Instances
 from graphdsl.core.ir import Block, Call, Derive, Func, Program, Value, walk
 from graphdsl.core.printer import functions
 from graphdsl.graph.between import GraphBetween
@@ -81,7 +82,8 @@ def differentiate(main: Func, setting: Setting) -> None:
 def in_order(main: Func) -> list[Derive]:
     """Every derivative after those through whose results it walks, and after those of the functions it calls."""
     links = GraphLinks(main)
-    through = {d: list(GraphBetween(links, d).through) for d in links.derives}
+    instances = Instances(links)
+    through = {d: list(GraphBetween(links, d, instances).through) for d in links.derives}
     ordered: dict[Derive, None] = {}
     for derive in sorted(links.derives, key=_depths(main, links)):
         stack = [derive]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphdsl.core.clone import clone_block
+from graphdsl.core.instances import Instances
 from graphdsl.core.ir import Block, Call, Derive, Func, Value
 from graphdsl.graph.between import GraphBetween
 from graphdsl.graph.ir import Push, Put, Read, Record, Take
@@ -20,7 +21,7 @@ def prepare(main: Func, derive: Derive, saving: Saving, tape: Tape) -> GraphBetw
     """Give every call that the walk comes through a function that saves; the walk, then."""
     while True:
         saving.links = links = GraphLinks(main)
-        between = GraphBetween(links, derive)
+        between = GraphBetween(links, derive, Instances(links))
         own = links.func_of(derive)
         fresh = [
             (call, within)
