@@ -119,9 +119,9 @@ def vjp(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
 
 
 def jvp(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`jvp(y, x, v)`: `v` is shaped like `x`, the result like `y`."""
-    result: Binding = yield _directed(f, node, args, "jvp", "v")
-    return result
+    """`jvp(y, x, v)`: `v` is shaped like `x`, the result like `y`. Neither mode walks forwards yet."""
+    yield evaluate_all(f, args)
+    return f.error("E0900", "`jvp` is not here yet", node.span)
 
 
 def _directed(f: Frame, node: ast.CallExpr, args: Args, kind: str, seed_name: str) -> Steps[Binding]:
