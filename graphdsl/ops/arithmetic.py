@@ -59,7 +59,7 @@ DIV = Op(
     doc="Quotient of floats; ints are made floats first.",
     typing=floating,
     compute=Elementwise(
-        op2("div"), numpy="divide", python="x / y if y else x * inf if copysign(1.0, y) > 0.0 else x * -inf"
+        op2("div"), numpy="divide", python="x / y if y else kernel(x, y)"
     ),
     vjp=(
         lambda e, g, y, a, b: e.scale(g, e.div(e.like(1.0, b), b)),
@@ -155,7 +155,7 @@ FLOORDIV = Op(
     name="floordiv",
     doc="The floor of the quotient; an int divided by 0 is an error.",
     typing=elementwise(arithmetic_dtype, fails=_is_int),
-    compute=Elementwise(_floordiv),
+    compute=Elementwise(_floordiv, python_ints="x // y if y > 0 else kernel(x, y)"),
     faults=(faults.DIVISION,),
     bound=0.0,
     reference="numpy.floor_divide",
@@ -166,7 +166,7 @@ MOD = Op(
     name="mod",
     doc="The rest of `//`, with the sign of the divisor; an int by 0 is an error.",
     typing=elementwise(arithmetic_dtype, fails=_is_int),
-    compute=Elementwise(_mod),
+    compute=Elementwise(_mod, python_ints="x % y if y > 0 else kernel(x, y)"),
     vjp=(lambda e, g, y, a, b: g, lambda e, g, y, a, b: e.scale(g, e.neg(e.floordiv(a, b)))),
     faults=(faults.DIVISION,),
     bound=0.0,
@@ -234,11 +234,15 @@ def _powi(code: Code, x: S, *, k: int) -> S:
 def _powi_slope(e: Emit, g: Value, y: Value, x: Value, *, k: int) -> Value | None:
     if k == 0:
         return None
+    if k == 1:
+        return g
     return e.scale(g, e.mul(e.like(float(k), x), power(e, x, k - 1)))
 
 
 def power(e: Emit, x: Value, k: int) -> Value:
     """`x ** k` for a literal `k`: by repeated squaring while it is small."""
+    if k == 1:
+        return x
     if abs(k) <= 8:
         return e.powi(x, k=k)
     return e.pow(x, e.like(float(k) if x.type.dtype.is_float else k, x))
