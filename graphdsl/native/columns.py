@@ -19,11 +19,10 @@ from graphdsl.native.folds import (
     ROWS_WORD,
     SIZE,
     SOURCES,
+    STRIP,
 )
 from graphdsl.native.source import ADDRESS, ADJOINING, DIMS, SOURCE_WORDS, STRIDES, A, B, C
 from graphdsl.native.target import Target, function
-
-_STRIP = 256  # bytes of the columns taken together
 
 # columns(description, sources, outer, out, out_step, outer_steps)
 COLUMNS = ir.FunctionType(I64, [POINTER, POINTER, I64, POINTER, I64, POINTER])
@@ -44,10 +43,17 @@ def define_columns(module: ir.Module, target: Target) -> ir.Function:
     register = target.vector_bits // 8
     size = field(b, info, SIZE)
     whole = b.and_(b.mul(outer, size), int64(-register))
-    with loop(b, whole, _STRIP) as start:
-        bytes = minimum(b, b.sub(whole, start), int64(_STRIP))
+    with loop(b, whole, STRIP) as start:
+        bytes = minimum(b, b.sub(whole, start), int64(STRIP))
         place = at(b, out, b.mul(b.sdiv(start, size), out_step))
         b.call(strip, [info, sources, start, bytes, place, out_step])
+    # the last few columns go with some before them, which come out the same again
+    rest = b.icmp_signed("<", whole, b.mul(outer, size))
+    with b.if_then(b.and_(rest, b.icmp_signed(">", whole, int64(0)))):
+        first = b.sub(outer, b.sdiv(int64(register), size))
+        place = at(b, out, b.mul(first, out_step))
+        b.call(strip, [info, sources, b.mul(first, size), int64(register), place, out_step])
+        b.ret(outer)
     b.ret(b.sdiv(whole, size))
     return made
 
@@ -76,13 +82,16 @@ def _define_strip(module: ir.Module, target: Target) -> ir.Function:
     strip = _Strip(b, target, info, bytes)
     rows = _define_some_rows(module, target)
     blocks = b.sdiv(b.add(_count(b, sources), int64(BLOCK - 1)), int64(BLOCK))
-    strip.reset(strip.upper)
+    several = b.icmp_signed(">", blocks, int64(1))
+    with b.if_then(several):
+        strip.reset(strip.upper)
     with loop(b, blocks) as i:
         strip.reset(strip.lanes)
         b.call(rows, [info, sources, first, b.mul(i, int64(BLOCK)), strip.lanes, strip.vectors])
         strip.halve(strip.lanes)
-        strip.merge(at(b, strip.upper, b.mul(b.and_(i, int64(LANES - 1)), bytes)), strip.lanes, strip.vectors)
-    several = b.icmp_signed(">", blocks, int64(1))
+        with b.if_then(several):
+            place = at(b, strip.upper, b.mul(b.and_(i, int64(LANES - 1)), bytes))
+            strip.merge(place, strip.lanes, strip.vectors)
     with b.if_then(several):
         strip.halve(strip.upper)
     copy = copy_function(module, target)
@@ -100,7 +109,7 @@ class _Strip:
         self._b, self._target, self._info, self._bytes = b, target, info, bytes
         self.size = field(b, info, SIZE)
         self.vectors = b.sdiv(bytes, int64(target.vector_bits // 8))
-        self.lanes, self.upper = (slot(b, I64, LANES * _STRIP // 8, align=64) for _ in range(2))
+        self.lanes, self.upper = (slot(b, I64, LANES * STRIP // 8, align=64) for _ in range(2))
 
     def reset(self, rows: ir.Value) -> None:
         b = self._b

@@ -21,6 +21,8 @@ from graphdsl.ops.types import I32 as INT32
 from graphdsl.ops.types import I64 as INT64
 
 BLOCK, LANES = 4096, 32
+STRIP = 256  # bytes of adjoining columns that are reduced together
+_ROWS_AHEAD = 8  # that are fetched early: no CPU foresees steps from row to row by itself
 
 # Which dtypes each kind has. Others are converted first, by the ops' type rules.
 KINDS: dict[str, tuple[DType, ...]] = {
@@ -203,8 +205,21 @@ def define_rows(module: ir.Module, target: Target, fold: Fold) -> ir.Function:
     """The code that takes rows of many columns into 32 rows of partial results."""
     made = function(module, target, f"gdl.rows.{fold.name}", ROWS_CODE, private=True)
     b = ir.IRBuilder(made.append_basic_block())
-    lanes, first, x, x_step, y, y_step, n, vectors = made.args
+    vectors = made.args[-1]
+    usual = STRIP // (target.vector_bits // 8)
+    with b.if_else(b.icmp_signed("==", vectors, int64(usual)), likely=True) as (then, otherwise):
+        with then:
+            _rows(b, target, fold, made.args, usual)
+        with otherwise:
+            _rows(b, target, fold, made.args, None)
+    b.ret_void()
+    return made
+
+
+def _rows(b: ir.IRBuilder, target: Target, fold: Fold, args: Any, usual: int | None) -> None:
+    lanes, first, x, x_step, y, y_step, n, vectors = args
     vector, align = vector_of(fold, target), fold.dtype.bytes
+    ahead = b.mul(x_step, int64(_ROWS_AHEAD))
     with loop(b, n) as i:
         row = at(b, x, b.mul(i, x_step))
         into = at(b, lanes, b.mul(b.and_(b.add(first, i), int64(LANES - 1)), vectors), vector)
@@ -212,12 +227,25 @@ def define_rows(module: ir.Module, target: Target, fold: Fold) -> ir.Function:
         if fold.sources == 2:
             element = b.load(at(b, y, b.mul(i, y_step)), typ=fold.type, align=align)
             second = [splat(b, element, vector.count)]
-        with loop(b, vectors) as j:
-            lane = at(b, into, j, vector)
-            xs = [b.load(at(b, row, j, vector), typ=vector, align=align), *second]
+
+        def step(j: ir.Value | int) -> None:
+            lane, place = at(b, into, j, vector), at(b, row, j, vector)
+            prefetch(b, at(b, place, ahead))
+            xs = [b.load(place, typ=vector, align=align), *second]
             b.store(fold.step(b, target, b.load(lane, typ=vector, align=64), *xs), lane, align=64)
-    b.ret_void()
-    return made
+
+        if usual is None:
+            with loop(b, vectors) as j:
+                step(j)
+        else:
+            for j in range(usual):
+                step(j)
+
+
+def prefetch(b: ir.IRBuilder, place: ir.Value, write: bool = False) -> None:
+    """A hint that this line will be wanted soon."""
+    callee = intrinsic(b.module, "llvm.prefetch.p0", VOID, POINTER, I32, I32, I32)
+    b.call(callee, [place, *(ir.Constant(I32, word) for word in (int(write), 3, 1))])
 
 
 def define_merge(module: ir.Module, target: Target, fold: Fold) -> ir.Function:

@@ -7,9 +7,8 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.native.elementwise import copy_function
-from graphdsl.native.flow import I32, I64, POINTER, VOID, Carried, at, int64, loop
-from graphdsl.native.folds import Fold, splat, vector_of
-from graphdsl.native.scalar import intrinsic
+from graphdsl.native.flow import I64, POINTER, VOID, Carried, at, int64, loop
+from graphdsl.native.folds import Fold, prefetch, splat, vector_of
 from graphdsl.native.target import Target, function
 from graphdsl.ops.types import DType
 
@@ -49,8 +48,8 @@ def define_tile(module: ir.Module, target: Target, dtype: DType, rows: int) -> i
     a, row_step, column_step, panel, panel_step, k, c, c_row_step, add = made.args
     for r in range(rows):
         row = at(b, c, b.mul(int64(r), c_row_step))
-        _prefetch(b, row)
-        _prefetch(b, at(b, row, target.vector_bits // 8 * WIDE - 1))
+        prefetch(b, row, write=True)
+        prefetch(b, at(b, row, target.vector_bits // 8 * WIDE - 1), write=True)
     lefts = [at(b, a, b.mul(int64(r), row_step)) for r in range(rows)]
     outs = [at(b, c, b.mul(int64(r), c_row_step)) for r in range(rows)]
     _chains(b, target, dtype, lefts, column_step, panel, panel_step, k, outs, WIDE, add)
@@ -100,12 +99,6 @@ def _chains(
                     before = b.load(place, typ=vector, align=dtype.bytes) if adding else None
                     result = fold.combine(b, before, value) if adding else value
                     b.store(result, place, align=dtype.bytes)
-
-
-def _prefetch(b: ir.IRBuilder, place: ir.Value) -> None:
-    """A hint that this line will be written when the chains are done."""
-    callee = intrinsic(b.module, "llvm.prefetch.p0", VOID, POINTER, I32, I32, I32)
-    b.call(callee, [place, *(ir.Constant(I32, word) for word in (1, 3, 1))])
 
 
 def define_pack(module: ir.Module, target: Target, dtype: DType) -> ir.Function:
