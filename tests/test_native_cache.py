@@ -112,3 +112,14 @@ def test_several_processes_at_once() -> None:
     )
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [p.wait(timeout=60) for p in running] == [0, 0, 0]
+
+
+def test_what_is_not_used_is_forgotten(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_MOST_ENTRIES", 8)
+    names = [cache.key(str(i)) for i in range(9)]
+    for age, name in enumerate(names[:8]):
+        cache.write(name, b"code")
+        os.utime(place / f"{name}.o", (age, age))
+    assert cache.read(names[0]) == b"code"  # used again
+    cache.write(names[8], b"code")
+    assert [cache.read(name) is not None for name in names] == [True, False, False, *[True] * 6]

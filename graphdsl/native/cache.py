@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _MAGIC = b"graphdsl object 1\n"
+_MOST_ENTRIES = 1000  # a program's object has some 10 to 100 kB
 _DIGEST = hashlib.sha256().digest_size
 
 
@@ -65,7 +66,11 @@ def read(name: str) -> bytes | None:
     if data is None or not data.startswith(_MAGIC):
         return None
     content = data[head:]
-    return content if _digest(name, content) == data[len(_MAGIC) : head] else None
+    if _digest(name, content) != data[len(_MAGIC) : head]:
+        return None
+    with suppress(OSError):
+        os.utime(place / f"{name}.o")  # what is used is kept longest
+    return content
 
 
 def write(name: str, content: bytes) -> bool:
@@ -86,7 +91,26 @@ def write(name: str, content: bytes) -> bool:
         with suppress(OSError):
             os.unlink(aside)
         return False
+    _forget_oldest(place)
     return True
+
+
+def _forget_oldest(place: Path) -> None:
+    """Removes a quarter of the entries, those not used for longest, when there are too many."""
+    with suppress(OSError):
+        entries = [entry for entry in os.scandir(place) if entry.name.endswith((".o", ".tmp"))]
+        if len(entries) > _MOST_ENTRIES:
+            entries.sort(key=_last_use)
+            for entry in entries[: _MOST_ENTRIES // 4]:
+                with suppress(OSError):  # another process may have been quicker
+                    os.unlink(entry.path)
+
+
+def _last_use(entry: os.DirEntry[str]) -> float:
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _digest(name: str, content: bytes) -> bytes:
