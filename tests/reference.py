@@ -163,6 +163,14 @@ class Reference:
                 return self.value(value, s)[self.value(items[0], s)]
             case ast.Lambda():
                 return self.closure(node, s)
+            case ast.CallExpr(func=ast.Name(id="while_loop"), args=args):
+                test, body, *carry = [self.value(a.value, s) for a in args]
+                while self.call(test, carry):
+                    carry = self.call(body, carry)
+                return tuple(carry)
+            case ast.CallExpr(func=ast.Name(id="cond"), args=args):
+                test, first, second, *given = [self.value(a.value, s) for a in args]
+                return self.call(first if test else second, given)
             case ast.CallExpr(func=func, args=args):
                 callee = self.value(func, s)
                 return self.call(callee, [self.value(a.value, s) for a in args])

@@ -23,6 +23,8 @@ class Flow:
     def program(self) -> str:
         rng = self.rng
         self.start()
+        self.add("fn twice(f, x) = f(f(x))")
+        self.add(f"fn plus(x, y = {self.rng.choice(NAMES)}) = x + y")
         for i in range(rng.randint(0, 2)):
             self.define(f"f{i}")
         self.block(rng.randint(3, 9))
@@ -50,6 +52,8 @@ class Flow:
         for name in NAMES:
             if self.rng.random() < 0.92:
                 self.add(f"{name} = {self.literal()}")
+        if self.rng.random() < 0.8:
+            self.add("t = (1, 2)")
 
     # ---- statements ----
 
@@ -70,7 +74,7 @@ class Flow:
         self.add("}")
 
     def statement(self) -> None:
-        kinds = ["assign"] * 5 + ["augment", "print", "swap", "lambda", "assert"]
+        kinds = ["assign"] * 5 + ["augment", "print", "swap", "lambda", "assert", "pack", "unpack"]
         if self.depth < 5:
             kinds += ["if"] * 4 + ["for"] * 2 + ["while"] * 2
         if self.loops:
@@ -99,6 +103,13 @@ class Flow:
         name = f"g{self.rng.randint(0, 1)}"
         self.add(f"{name} = x -> {self.expression(2, ('x',))}")
         self.add(f"{self.rng.choice(NAMES)} = {name}({self.expression(1)})")
+
+    def pack_(self) -> None:
+        self.add(f"t = ({self.expression(1)}, {self.expression(1)})")
+
+    def unpack_(self) -> None:
+        a, b = self.rng.sample(NAMES, 2)
+        self.add(f"{a}, {b} = t" if self.rng.random() < 0.7 else f"{a} = t[{self.rng.randint(0, 1)}]")
 
     def if_(self) -> None:
         self.nested(f"if {self.condition()}")
@@ -170,7 +181,7 @@ class Flow:
         if depth == 0 or self.rng.random() < 0.3:
             return self.atom(extra)
         a, b = self.expression(depth - 1, extra), self.expression(depth - 1, extra)
-        match self.rng.randint(0, 7):
+        match self.rng.randint(0, 11):
             case 0 if self.arities:
                 name = self.rng.choice(list(self.arities))
                 return f"{name}({', '.join(self.expression(0, extra) for _ in range(self.arities[name]))})"
@@ -180,4 +191,13 @@ class Flow:
                 return f"(({a}, {b})[{self.rng.randint(0, 1)}])"
             case 3:
                 return f"({a} % 7 - {b})"
+            case 4:
+                return f"twice(x -> {self.expression(1, (*extra, 'x'))}, {a})"
+            case 5:
+                return f"plus({a})" if self.rng.random() < 0.5 else f"plus({a}, {b})"
+            case 6:
+                return f"cond({self.condition()}, x -> x - {a}, x -> {b}, {self.atom(extra)})"
+            case 7:
+                test = f"(x, y) -> x < {self.atom(extra)} % 5 and y < 9"
+                return f"while_loop({test}, (x, y) -> (x + 1, y + x), {a} % 3, {b} % 5)[{self.rng.randint(0, 1)}]"
         return f"({a} {self.rng.choice(['+', '-'])} {b})"
