@@ -7,6 +7,7 @@ everything else is a call of a kernel, bound when the program is made.
 from __future__ import annotations
 
 import re
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _SPECIAL = {"inf": "inf", "-inf": "(-inf)", "nan": "nan"}
 _BITS = {I64: 63, I32: 31}
+_SMALL = 2**20  # bytes
 _OPERAND = re.compile(r"\b[xyz]\b")
 
 
@@ -33,6 +35,7 @@ def write(w: FunctionWriter, instr: ir.Apply) -> None:
         w.add(f"{w.tuple([w.target(out) for out in instr.outs])} = {expression(w, instr)}", instr)
         return
     out = instr.outs[0]
+    _check_size(w, instr)
     record = w.recorder.applied(w, instr, out)
     if _takes_over(w, instr) and not record.saves(0):
         _write_over(w, instr)
@@ -47,6 +50,17 @@ def write(w: FunctionWriter, instr: ir.Apply) -> None:
         w.add(f"{name}, {w.node_target(out)} = (y := {computed}), {record.text('y')}; y = None", instr)
     else:
         w.add(f"{name}, {w.node_target(out)} = {computed}, {record.text(name)}", instr)
+
+
+def _check_size(w: FunctionWriter, instr: ir.Apply) -> None:
+    """What makes a tensor from sizes asks first whether that is allowed; small ones that are known are."""
+    sizes, out = instr.attrs.get("sizes"), instr.outs[0].type
+    if sizes is None or any(a.type.rank for a in instr.args):
+        return
+    if all(isinstance(s, int) for s in sizes) and prod(sizes) * out.dtype.bytes <= _SMALL:
+        return
+    given = w.tuple([w.value(a) for a in instr.args[len(instr.args) - sum(not isinstance(s, int) for s in sizes) :]])
+    w.add(f"allow(rt, {w.module.constant(sizes)}, {given}, {out.dtype.bytes})", instr)
 
 
 def _write_over(w: FunctionWriter, instr: ir.Apply) -> None:

@@ -74,8 +74,9 @@ class Compiled:
             except Fault as fault:
                 raise ProgramError(self._diagnostic(fault, space)) from None
             except MemoryError as error:
-                full = Fault(NO_MEMORY).with_traceback(error.__traceback__)
-                raise ProgramError(self._diagnostic(full, space)) from None
+                size = getattr(error, "_total_size", None)  # NumPy's knows
+                full = Fault(NO_MEMORY) if size is None else runtime.limits.exceeded("a tensor", size)
+                raise ProgramError(self._diagnostic(full.with_traceback(error.__traceback__), space)) from None
             finally:
                 runtime.sink.flush()
         return self._results(results)

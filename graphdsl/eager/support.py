@@ -10,6 +10,7 @@ import numpy as np
 
 from graphdsl.core import ir
 from graphdsl.eager.tape import tick
+from graphdsl.ops.creation import run_sizes
 from graphdsl.runtime.events import Shown
 from graphdsl.runtime.format import formatted, text
 from graphdsl.runtime.state import Runtime
@@ -40,6 +41,11 @@ class Shape:
     @property
     def size(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64))
+
+
+def allow(rt: Runtime, sizes: Sequence[Any], operands: tuple[int, ...], itemsize: int) -> None:
+    """A fault if a tensor of these sizes is more than a run may take."""
+    rt.limits.check("a tensor", run_sizes(tuple(sizes), operands), itemsize)
 
 
 # ---- effects ----------------------------------------------------------------------------------
@@ -88,6 +94,7 @@ def failure(instr: ir.Fail, numbers: Sequence[int], words: Sequence[Any]) -> Fau
 
 SUPPORT: dict[str, Any] = {
     "Shape": Shape,
+    "allow": allow,
     "failure": failure,
     "inf": inf,
     "nan": nan,

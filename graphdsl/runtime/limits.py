@@ -46,7 +46,11 @@ class Limits:
         """A fault if a tensor of this shape is larger than the limit; to be asked before it is made."""
         size = prod(shape) * itemsize
         if size > self.memory:
-            raise Fault(TOO_LARGE, what, size_text(size), size_text(self.memory))
+            raise self.exceeded(what, size)
+
+    def exceeded(self, what: str, size: int) -> Fault:
+        """The fault of something that takes so many bytes."""
+        return Fault(TOO_LARGE, what, size_text(size), size_text(self.memory))
 
 
 def size_text(size: int) -> str:
