@@ -14,25 +14,36 @@ from graphdsl.ops.types import F64, DType
 from graphdsl.runtime import native
 from graphdsl.runtime.python_code import wrap64
 
+Kernel = Callable[..., Any]
 
-def kernel(op: Op, dtype: DType, attrs: Attrs) -> Callable[..., Any]:
+
+def kernel(op: Op, dtype: DType, attrs: Attrs) -> Kernel:
     """The function of the stream (and of sizes that only the run knows)."""
-    sizes, name = tuple(attrs["sizes"]), dtype.numpy
-    fill = native.draw(op, dtype)
+    sizes = tuple(attrs["sizes"])
+    fill, kind = native.draw(op, dtype), np.dtype(dtype.numpy)
     if not sizes:
-        make: Callable[[Any], Any] = float if dtype is F64 else np.float32
-
-        def single(stream: Any) -> Any:
-            out = np.empty(1, name)
-            fill(wrap64(stream.key), wrap64(stream.take(1)), out)
-            return make(out[0])
-
-        return single
+        return _single(fill, kind, float if dtype is F64 else kind.type)
+    if len(sizes) == 1 and isinstance(sizes[0], int) and sizes[0] >= 0:
+        return _vector(fill, kind, sizes[0])
 
     def draw(stream: Any, *operands: int) -> Any:
         shape = run_sizes(sizes, operands)
-        out = np.empty(shape, name)
+        out = np.empty(shape, kind)
         fill(wrap64(stream.key), wrap64(stream.take(math.prod(shape))), out.reshape(-1))
         return out
+
+    return draw
+
+
+def _vector(fill: Kernel, kind: Any, size: int) -> Kernel:
+    def draw(stream: Any) -> Any:
+        return fill(wrap64(stream.key), wrap64(stream.take(size)), np.empty(size, kind))
+
+    return draw
+
+
+def _single(fill: Kernel, kind: Any, make: Callable[[Any], Any]) -> Kernel:
+    def draw(stream: Any) -> Any:
+        return make(fill(wrap64(stream.key), wrap64(stream.take(1)), np.empty(1, kind))[0])
 
     return draw
