@@ -8,6 +8,7 @@ from typing import Any
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.graph.ir import Fused
+from graphdsl.native.flow import int64
 from graphdsl.native.program import shapes, views
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.launch import launch
@@ -154,7 +155,9 @@ def inner_sizes(frame: Frame, region: Region, outer: dict[Value, Value]) -> dict
     for inner in region.body:
         frame.instr = inner
         xs = [Sized(frame, a, found[a], scalars.get(a)) for a in inner.args]
-        if not isinstance(inner.op.compute, Reduce):
+        if isinstance(inner.op.compute, Reduce):
+            found[inner.outs[0]] = (int64(1),) * inner.outs[0].type.rank  # a sum of everything
+        else:
             found[inner.outs[0]] = shapes.sizes(frame.code, inner, xs)
     frame.instr = instr
     return found

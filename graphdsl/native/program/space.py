@@ -43,7 +43,8 @@ class Region:
 
     @property
     def reduces(self) -> list[Apply]:
-        return [a for a in self.body if isinstance(a.op.compute, Reduce)]
+        """The sums that are kept."""
+        return [a for a in self.body if isinstance(a.op.compute, Reduce) and a.outs[0] in self.outs]
 
     def home_readers(self) -> set[Value]:
         """The params that some elementwise op or reduction reads at its own place."""
