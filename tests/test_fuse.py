@@ -14,6 +14,7 @@ from graphdsl.core.verify import verify_funcs
 from graphdsl.graph.ir import Fused
 from graphdsl.graph.passes.fuse import fuse
 from graphdsl.native.program.compiled import compile_graph
+from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F32, F64, I64, Size
 from graphdsl.runtime.events import Recorded
 from graphdsl.runtime.state import Runtime
@@ -162,7 +163,7 @@ def _grow(h: Hand, choice: random.Random, values: list[Value]) -> Value:
     rows, columns = m.type.shape
     match choice.randrange(14):
         case 0 | 1 | 2:
-            return e.apply(*(lambda op, *xs: (op, *xs))(*_binary(choice), x, y))
+            return e.apply(OPS[choice.choice(["add", "sub", "mul", "maximum", "minimum"])], x, y)
         case 3:
             return e.where(e.lt(x, y), y, z)
         case 4:
@@ -185,12 +186,6 @@ def _grow(h: Hand, choice: random.Random, values: list[Value]) -> Value:
             return e.zeros_like(m)
         case _:
             return e.index(e.concat(m, m, axis=0), spec=(("slice", 0, rows, None), ("full",)))
-
-
-def _binary(choice: random.Random) -> tuple[Any]:
-    from graphdsl.ops.table import OPS
-
-    return (OPS[choice.choice(["add", "sub", "mul", "maximum", "minimum"])],)
 
 
 @pytest.mark.parametrize("seed", range(12))
