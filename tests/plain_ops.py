@@ -17,8 +17,12 @@ from graphdsl.ops.types import BOOL, F32, I32, I64, DType
 from graphdsl.source.diagnostic import Fault, FaultKind
 
 # functions whose bodies belong to graphdsl.ops.math, which has tests of its own
-KNOWN = {"exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh}
+NUMPY_NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2"}
+NUMPY_NAMES |= {"asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+SAME_NAMES = "exp log sin cos tan tanh sinh cosh cbrt exp2 expm1 log1p log2 log10 hypot logaddexp".split()
+KNOWN = {name: getattr(np, NUMPY_NAMES.get(name, name)) for name in (*SAME_NAMES, *NUMPY_NAMES)}
 KNOWN["softplus"] = lambda x: np.logaddexp(x.dtype.type(0), x)
+KNOWN["rsqrt"] = lambda x: 1 / np.sqrt(x)
 INTS = {F32: np.int32, I32: np.int32}
 
 
@@ -108,7 +112,7 @@ def apply(op: Any, args: list[Any], attrs: Any) -> Any:
     match op.compute:
         case Elementwise(body=body):
             if op.name in KNOWN:
-                return KNOWN[op.name](args[0])
+                return KNOWN[op.name](*args)
             if op.name == "sigmoid":
                 return _sigmoid(args[0]).astype(args[0].dtype)
             if op.name == "sigmoid_slope":

@@ -129,6 +129,27 @@ CASES: dict[str, list[tuple[list[Any], dict[str, Any]]]] = {
     "roll": [([A, np.array(2)], {}), ([A, np.array(-1)], {"axis": 1})],
     "take": [([A, np.array([4, 0, 4])], {}), ([A, np.array(1)], {"axis": -1})],
     "rsqrt": [([P], {})],
+    "cbrt": [([P], {})],
+    "exp2": [([A], {})],
+    "expm1": [([A], {})],
+    "log1p": [([P], {})],
+    "log2": [([P], {})],
+    "log10": [([P], {})],
+    "asin": [([A / 3], {})],
+    "acos": [([A / 3], {})],
+    "atan": [([A], {})],
+    "sinh": [([A], {})],
+    "cosh": [([A], {})],
+    "asinh": [([A], {})],
+    "acosh": [([P + 1], {})],
+    "atanh": [([A / 3], {})],
+    "hypot": [([A, B], {})],
+    "atan2": [([A, B], {})],
+    "logaddexp": [([A, B], {}), ([B, B], {})],
+    "elu": [([A, np.array(1.2)], {})],
+    "layer_norm": [([A], {}), ([A], {"axis": 0})],
+    "embedding": [([np.array([1, 0, 1]), A], {})],
+    "binary_cross_entropy": [([P / 3, np.array([0.0, 1.0, 0.5])], {})],
     "scatter_add": [([A, INT, np.stack([B, B, B])], {})],
     "full_like": [([A, np.array(2.0)], {})],
     "linspace": [([np.array(0.5), np.array(2.0), np.array(4)], {})],
@@ -267,6 +288,9 @@ def test_gradients_at_kinks() -> None:
     assert gradients("prod", np.array([0.0, 2.0, 4.0]))[0].tolist() == [8, 0, 0]
     assert gradients("prod", np.array([0.0, 0.0, 4.0]), order=2)[0].tolist() == [4, 4, 0]
     assert gradients("std", np.array([2.0, 2.0]))[0].tolist() == [0, 0]
+    assert [g.tolist() for g in gradients("hypot", np.zeros(1), np.zeros(1))] == [[0], [0]]
+    assert [g.tolist() for g in gradients("atan2", np.zeros(1), np.zeros(1))] == [[0], [0]]
+    assert gradients("logaddexp", np.array(-np.inf), np.array(-np.inf)) == [0.5, 0.5]
     assert gradients("norm", np.zeros(2))[0].tolist() == [0, 0]
     assert gradients("logsumexp", np.full(2, -np.inf))[0].tolist() == [0.5, 0.5]
     assert gradients("round", np.array([0.5]))[0].tolist() == [0]
@@ -308,6 +332,13 @@ def test_a_zero_cotangent_contributes_nothing() -> None:
 def test_second_derivatives_that_are_tiny() -> None:
     x = np.array(1e-300)
     assert gradients("tanh", x, order=2)[0] == -2e-300
+    assert gradients("asin", x, order=2)[0] == 1e-300
+    assert gradients("atan", x, order=2)[0] == -2e-300
+    assert gradients("asinh", x, order=2)[0] == -1e-300
+    assert gradients("atanh", x, order=2)[0] == 2e-300
+    assert gradients("tan", x, order=2)[0] == 2e-300
+    assert gradients("sinh", x, order=2)[0] == 1e-300
+    assert gradients("softplus", np.array(-40.0), order=2)[0] == pytest.approx(np.exp(-40), rel=1e-12)
     assert gradients("sigmoid", x, order=2)[0] == pytest.approx(-1.25e-301, rel=1e-12)
     assert gradients("cos", x, order=1)[0] == -1e-300
     assert gradients("sigmoid", np.array(-40.0))[0] == pytest.approx(np.exp(-40), rel=1e-12)

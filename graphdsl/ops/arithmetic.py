@@ -58,9 +58,7 @@ DIV = Op(
     name="div",
     doc="Quotient of floats; ints are made floats first.",
     typing=floating,
-    compute=Elementwise(
-        op2("div"), numpy="divide", python="x / y if y else kernel(x, y)"
-    ),
+    compute=Elementwise(op2("div"), numpy="divide", python="x / y if y else kernel(x, y)"),
     vjp=(
         lambda e, g, y, a, b: e.scale(g, e.div(e.like(1.0, b), b)),
         lambda e, g, y, a, b: e.scale(g, e.neg(e.div(y, b))),

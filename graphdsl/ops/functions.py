@@ -5,10 +5,11 @@ A slope is chosen so that it keeps its precision where the function is flat and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from graphdsl.ops.forms import X, function, math_body, op1
-from graphdsl.ops.op import Composite, Elementwise, Op
+from graphdsl.ops.forms import XY, X, function, math_body, op1
+from graphdsl.ops.op import Elementwise, Op, Param
 from graphdsl.ops.type_rules import arithmetic, floating
 
 if TYPE_CHECKING:
@@ -104,13 +105,131 @@ RELU = Op(
     group="elementwise",
 )
 
-RSQRT = Op(
-    name="rsqrt",
-    doc="`1 / sqrt(x)`.",
-    params=X,
-    typing=floating,
-    compute=Composite(lambda e, x: _reciprocal(e, e.sqrt(x))),
-    bound=1.0,
+
+# ---- powers and logarithms -----------------------------------------------------------------------------
+
+LN2, LOG2_E, LOG10_E = 0.6931471805599453, 1.4426950408889634, 0.4342944819032518
+
+RSQRT = function(
+    "rsqrt",
+    "`1 / sqrt(x)`.",
+    lambda e, y, x: e.mul(e.mul(e.like(-0.5, y), y), e.mul(y, y)),
     reference="torch.rsqrt",
+)
+CBRT = function(
+    "cbrt",
+    "Cube root.",
+    lambda e, y, x: _reciprocal(e, e.mul(e.like(3.0, y), e.mul(y, y))),
+    bound=0.55,
+)
+EXP2 = function("exp2", "`2 ** x`.", lambda e, y, x: e.mul(e.like(LN2, y), y), bound=0.55)
+EXPM1 = function("expm1", "`exp(x) - 1`, right near 0.", lambda e, y, x: e.exp(x))
+LOG1P = function("log1p", "`log(1 + x)`, right near 0.", lambda e, y, x: _reciprocal(e, e.add(e.like(1.0, x), x)))
+LOG2 = function("log2", "Logarithm to base 2.", lambda e, y, x: e.div(e.like(LOG2_E, x), x), bound=0.55)
+LOG10 = function("log10", "Logarithm to base 10.", lambda e, y, x: e.div(e.like(LOG10_E, x), x), bound=0.55)
+
+# ---- arcs and hyperbolic functions ---------------------------------------------------------------------
+
+
+def _arc_slope(e: Emit, x: Value) -> Value:
+    return _reciprocal(e, e.sqrt(e.one_minus_square(x)))
+
+
+ASIN = function("asin", "The angle whose sine it is.", lambda e, y, x: _arc_slope(e, x), reference="numpy.arcsin")
+ACOS = function(
+    "acos", "The angle whose cosine it is.", lambda e, y, x: e.neg(_arc_slope(e, x)), reference="numpy.arccos"
+)
+ATAN = function(
+    "atan",
+    "The angle whose tangent it is.",
+    lambda e, y, x: _reciprocal(e, e.add(e.like(1.0, x), e.mul(x, x))),
+    reference="numpy.arctan",
+)
+SINH = function("sinh", "Hyperbolic sine.", lambda e, y, x: e.cosh(x))
+COSH = function("cosh", "Hyperbolic cosine.", lambda e, y, x: e.sinh(x))
+ASINH = function(
+    "asinh",
+    "The number whose hyperbolic sine it is.",
+    lambda e, y, x: _reciprocal(e, e.hypot(e.like(1.0, x), x)),
+    reference="numpy.arcsinh",
+)
+ACOSH = function(
+    "acosh",
+    "The number from 0 on whose hyperbolic cosine it is.",
+    lambda e, y, x: _reciprocal(e, e.mul(e.sqrt(e.sub(x, e.like(1.0, x))), e.sqrt(e.add(x, e.like(1.0, x))))),
+    reference="numpy.arccosh",
+)
+ATANH = function(
+    "atanh",
+    "The number whose hyperbolic tangent it is.",
+    lambda e, y, x: _reciprocal(e, e.one_minus_square(x)),
+    reference="numpy.arctanh",
+)
+
+# ---- two arguments -------------------------------------------------------------------------------------
+
+
+def _unless_zero(e: Emit, length: Value, slope: Callable[[Value], Value]) -> Value:
+    """A slope that divides by `length`; 0 where that is 0."""
+    none = e.eq(length, e.like(0.0, length))
+    return e.where(none, e.like(0.0, length), slope(e.where(none, e.like(1.0, length), length)))
+
+
+HYPOT = Op(
+    name="hypot",
+    doc="`sqrt(x * x + y * y)`, without overflow; its derivative at 0 is 0.",
+    params=XY,
+    typing=floating,
+    compute=Elementwise(math_body("hypot")),
+    vjp=(
+        lambda e, g, h, x, y: e.scale(g, _unless_zero(e, h, lambda r: e.div(x, r))),
+        lambda e, g, h, x, y: e.scale(g, _unless_zero(e, h, lambda r: e.div(y, r))),
+    ),
+    bound=1.0,
+    reference="numpy.hypot",
+    group="elementwise",
+)
+
+ATAN2 = Op(
+    name="atan2",
+    doc="The angle of the point `(x, y)`; its derivative at 0 is 0.",
+    params=(Param("y"), Param("x")),
+    typing=floating,
+    compute=Elementwise(math_body("atan2")),
+    vjp=(
+        lambda e, g, a, y, x: e.scale(g, _unless_zero(e, e.hypot(x, y), lambda r: e.div(e.div(x, r), r))),
+        lambda e, g, a, y, x: e.scale(g, e.neg(_unless_zero(e, e.hypot(x, y), lambda r: e.div(e.div(y, r), r)))),
+    ),
+    bound=1.0,
+    reference="numpy.arctan2",
+    group="elementwise",
+)
+
+
+def _logaddexp(code: Code, x: S, y: S) -> S:
+    top = code.select(x > y, x, y)
+    rest = math_body("log1p")(code, math_body("exp")(code, -abs(x - y)))
+    same = code.select(x.eq(y), x + LN2, top + rest)
+    return code.select(x.ne(x) | y.ne(y), x + y, same)
+
+
+def _part_of(e: Emit, x: Value, y: Value) -> Value:
+    """What `exp(x)` is of the sum of both; of two `-inf`, half."""
+    off = e.sub(x, y)
+    return e.sigmoid(e.where(e.isnan(off), e.like(0.0, off), off))
+
+
+LOGADDEXP = Op(
+    name="logaddexp",
+    doc="`log(exp(x) + exp(y))`, without overflow.",
+    params=XY,
+    typing=floating,
+    compute=Elementwise(_logaddexp),
+    vjp=(
+        lambda e, g, out, x, y: e.scale(g, _part_of(e, x, y)),
+        lambda e, g, out, x, y: e.scale(g, _part_of(e, y, x)),
+    ),
+    bound=2.0,
+    reference="numpy.logaddexp",
     group="elementwise",
 )

@@ -34,12 +34,9 @@ def _composite(name: str, doc: str, params: tuple[Param, ...], expand: Any, refe
 
 
 def _softplus(code: Code, x: S) -> S:
-    """`max(x, 0) + log(1 + u)`, `u = exp(-|x|)`; the logarithm by Kahan's way, which keeps tiny `u`."""
-    u = math_body("exp")(code, -abs(x))
-    sum_ = 1.0 + u
-    rest = code.select(sum_.eq(1.0), u, math_body("log")(code, sum_) * (u / (sum_ - 1.0)))
-    kept = code.select(x > 0.0, x + rest, rest)
-    return code.select(x.ne(x), x, kept)
+    """`max(x, 0) + log(1 + exp(-|x|))`: nothing overflows, and what is tiny below 0 stays."""
+    rest = math_body("log1p")(code, math_body("exp")(code, -abs(x)))
+    return code.select(x > 0.0, x + rest, rest)
 
 
 SOFTPLUS = function(
@@ -71,6 +68,39 @@ LEAKY_RELU = _composite(
     (Param("x"), Param("negative_slope", default=0.01)),
     _leaky_relu,
     "torch.nn.functional.leaky_relu",
+)
+
+
+ELU = _composite(
+    "elu",
+    "`x` above 0, else `alpha * (exp(x) - 1)`.",
+    (Param("x"), Param("alpha", default=1.0)),
+    lambda e, x, alpha: e.where(e.gt(x, e.like(0, x)), x, e.mul(alpha, e.expm1(x))),
+    "torch.nn.functional.elu",
+)
+
+
+def _layer_norm(e: Emit, x: Value, *, axis: int = -1, eps: float = 1e-5) -> Value:
+    x = as_float(e, x)
+    off = e.sub(x, e.mean(x, axis=axis, keepdims=True))
+    spread = e.add(e.var(x, axis=axis, keepdims=True), e.like(float(eps), x))
+    return e.div(off, e.sqrt(spread))
+
+
+LAYER_NORM = _composite(
+    "layer_norm",
+    "Shifted and scaled along an axis to mean 0 and variance 1.",
+    (Param("x"), Param("axis", Kind.STATIC, -1), Param("eps", Kind.STATIC, 1e-5)),
+    _layer_norm,
+    "torch.nn.functional.layer_norm",
+)
+
+EMBEDDING = _composite(
+    "embedding",
+    "The rows of a table that ints name.",
+    (Param("i"), Param("table")),
+    lambda e, i, table: e.take(table, i, axis=0),
+    "torch.nn.functional.embedding",
 )
 
 # ---- softmax -------------------------------------------------------------------------------------------
@@ -131,6 +161,22 @@ HUBER_LOSS = _composite(
     (*PAIR, Param("delta", default=1.0)),
     _huber_loss,
     "torch.nn.functional.huber_loss",
+)
+
+
+def _binary_cross_entropy(e: Emit, x: Value, target: Value) -> Value:
+    least = e.like(-100.0, x)
+    yes = e.mul(target, e.at_least(e.log(x), least))
+    no = e.mul(e.sub(e.like(1.0, x), target), e.at_least(e.log1p(e.neg(x)), least))
+    return e.neg(e.mean(e.add(yes, no)))
+
+
+BINARY_CROSS_ENTROPY = _composite(
+    "binary_cross_entropy",
+    "The mean negative log probability of yes or no; `x` holds probabilities. A logarithm is -100 at least.",
+    PAIR,
+    _binary_cross_entropy,
+    "torch.nn.functional.binary_cross_entropy",
 )
 
 
