@@ -59,7 +59,9 @@ def own_expressions(stmt: ast.Stmt) -> tuple[ast.Node, ...]:
         case ast.Assign(targets=targets, op=op, value=value):
             read = [t for t in targets if op is not None or isinstance(t, ast.Index)]
             return (value, *read)
-        case ast.Update(value=value) | ast.ExprStmt(value=value) | ast.SeedStmt(value=value):
+        case ast.Update(name=name, value=value):
+            return (value, name)  # the new value has the type of the old one
+        case ast.ExprStmt(value=value) | ast.SeedStmt(value=value):
             return (value,)
         case ast.IfStmt(cond=cond) | ast.WhileStmt(cond=cond):
             return (cond,)
