@@ -101,9 +101,9 @@ class FunctionWriter:
         taken = {names.get(v) for v in kept}
         gone: dict[str, None] = {}
         for v in values:
-            if self.home.get(v) is not self.scope or names[v] in taken or v in self.literals:
+            if self.home.get(v) is not self.scope or names[v] in taken:
                 continue
-            if v.type.rank > 0 and v not in self.moved:
+            if v.type.rank > 0 and v not in self.moved and v not in self.literals:
                 gone[f"v{names[v]}"] = None
             if self.recorder.tracks(v) and v not in self.unrecorded:
                 gone[f"n{names[v]}"] = None

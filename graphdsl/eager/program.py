@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ from graphdsl.eager.module import Module
 from graphdsl.eager.records import Recorder
 from graphdsl.eager.support import SUPPORT
 from graphdsl.ops.op import Setting
-from graphdsl.runtime.faults import NO_MEMORY, call_label, fault_diagnostic
+from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, call_label, fault_diagnostic
 from graphdsl.runtime.feeds import fit_all
 from graphdsl.runtime.garbage import fewer_collections
 from graphdsl.runtime.state import Runtime
@@ -68,7 +70,7 @@ class Compiled:
         space: dict[str, Any] = {**SUPPORT, **_DERIVATIVES, **self.module.globals, "rt": runtime}
         exec(self.code, space)
         main = space[self.module.callee(self.program.main)]
-        with np.errstate(all="ignore"), fewer_collections():
+        with np.errstate(all="ignore"), fewer_collections(), _deep_calls():
             try:
                 results = iter(main())
             except Fault as fault:
@@ -79,6 +81,7 @@ class Compiled:
                 raise ProgramError(self._diagnostic(full.with_traceback(error.__traceback__), space)) from None
             finally:
                 runtime.sink.flush()
+                space.clear()  # its functions refer to it
         return self._results(results)
 
     def _results(self, results: Iterator[Any]) -> Results:
@@ -100,6 +103,17 @@ class Compiled:
             step = step.tb_next
         trail = [call_label(instr) for instr in reached[:-1] if isinstance(instr, ir.Call)]
         return fault_diagnostic(fault, reached[-1], trail)
+
+
+@contextmanager
+def _deep_calls() -> Iterator[None]:
+    """Calls of the program are calls of Python, which take none of the C stack."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 3 * MOST_CALLS))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _functions(main: Func) -> Iterator[Func]:
