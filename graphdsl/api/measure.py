@@ -82,8 +82,8 @@ class Contest:
             timing.made = prepared.engine.made
             self.prepared[mode] = prepared
             if with_cache and mode == "graph":
-                self.program.prepare(mode, self.given, checked)
-                timing.from_cache = self.program.prepare(mode, self.given, checked).engine.made.compile
+                Prepared(self.program, mode, self.given, checked)
+                timing.from_cache = Prepared(self.program, mode, self.given, checked).engine.made.compile
         for mode in MODES:
             self.timings[mode].peak_bytes = self.prepared[mode].peak_bytes()
 

@@ -20,6 +20,7 @@ from graphdsl.syntax.parser import parse
 if TYPE_CHECKING:
     from graphdsl.api.engines import Engine
     from graphdsl.check.program import Checked
+    from graphdsl.core.ir import Program as Core
     from graphdsl.core.ir import Value
 
 
@@ -104,22 +105,40 @@ class Program:
             return f"; did you mean `{near[0]}`?"
         return f"; its {kind}s are {', '.join(f'`{n}`' for n in known)}" if known else f"; it has no {kind}s"
 
-    def prepare(self, mode: str, given: Given, checked: Checked | None = None, use_cache: bool = True) -> Prepared:
+    def prepare(self, mode: str, given: Given, checked: Checked | None = None) -> Prepared:
         """The program made ready to run in a mode."""
-        return Prepared(self, mode, given, checked or self.check(given.values), use_cache)
+        return Prepared(self, mode, given, checked or self.check(given.values))
+
+    def fetch(self, mode: str, given: Given, wanted: tuple[str, ...]) -> Prepared:
+        """The program made ready to give only these values and to print nothing; what serves nothing else is left out."""
+        checked = self.check(given.values, wanted)
+        for name in wanted:
+            if name not in checked.program.exports:
+                raise UnknownName(f"the program binds no value to `{name}`")
+        _silence(checked.program)
+        return Prepared(self, mode, given, checked, wanted=wanted)
 
 
 class Prepared:
     """A program checked and made ready for one mode; `run` as often as one likes."""
 
-    def __init__(self, program: Program, mode: str, given: Given, checked: Checked, use_cache: bool = True) -> None:
+    def __init__(
+        self,
+        program: Program,
+        mode: str,
+        given: Given,
+        checked: Checked,
+        use_cache: bool = True,
+        wanted: tuple[str, ...] | None = None,
+    ) -> None:
         from graphdsl.api.engines import make
 
         self.source = program.source
         self.given = given
         self.checked = checked
         self.warnings = checked.warnings
-        self.engine: Engine = make(checked.program, mode, tuple(checked.program.exports), use_cache)
+        exports = tuple(checked.program.exports) if wanted is None else wanted
+        self.engine: Engine = make(checked.program, mode, exports, use_cache)
 
     def run(self, sink: Sink) -> Result:
         """Run it; what it prints goes to `sink`. Raises `ProgramError` where it fails."""
@@ -143,3 +162,16 @@ class Prepared:
             dtype = self.checked.program.default_float
             found = np.asarray(found).astype(dtype.numpy)[()]
         return Shown(name, dtype, found)
+
+
+def _silence(program: Core) -> None:
+    """Take out what prints, which cannot fail."""
+    from graphdsl.core.ir import Print
+    from graphdsl.core.printer import functions
+    from graphdsl.core.structure import regions
+
+    todo = [func.body for func in (*functions(program.main), program.main)]
+    while todo:
+        block = todo.pop()
+        block.body = [instr for instr in block.body if not isinstance(instr, Print)]
+        todo.extend(region for instr in block.body for region in regions(instr))

@@ -35,14 +35,13 @@ def command(source: Source, mode: str, inputs: Inputs, fetch: str | None, output
 
 def _fetch(program: Program, mode: str, inputs: Inputs, wanted: tuple[str, ...], output: Output) -> None:
     """Run, and print only the values of these names at the end."""
+    from graphdsl.api.program import UnknownName
     from graphdsl.runtime.events import Recorded
 
-    given = inputs.given(program)
-    checked = program.check(given.values, wanted)
-    for name in wanted:
-        if name not in checked.program.exports:
-            raise click.BadParameter(f"the program binds no value to `{name}`.", param_hint="--fetch")
-    prepared = program.prepare(mode, given, checked)
+    try:
+        prepared = program.fetch(mode, inputs.given(program), wanted)
+    except UnknownName as error:
+        raise click.BadParameter(f"{error}.", param_hint="--fetch") from None
     output.diagnostics(prepared.warnings)
     result = prepared.run(Recorded())
     end = len(program.source.text)
