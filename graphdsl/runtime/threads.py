@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 
 class _Team:
@@ -23,6 +26,8 @@ class _Team:
     def pool(self) -> ThreadPoolExecutor:
         """The threads beside the caller's, started when first needed."""
         if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor  # 10 ms that small programs need not wait
+
             # NumPy's warnings are off for each thread apart
             self._pool = ThreadPoolExecutor(max(1, count() - 1), "graphdsl", partial(np.seterr, all="ignore"))
         return self._pool
