@@ -35,7 +35,7 @@ def compile_template(template: Template, rule: OpRule, record: bool) -> Contribu
     run(writer.block(template.block))
     _return(writer, template.out, template.out in lead and not isinstance(rule, PassRule), record)
     module.function("rule", [*names, "node"], writer.scope.lines)
-    space: dict[str, Any] = {**SUPPORT, **module.globals}
+    space: dict[str, Any] = {**SUPPORT, **module.globals, "rt": None}  # no rule asks for anything of a run
     exec(module.compile(), space)
     made: Contribution = space["rule"]
     return made

@@ -1,6 +1,7 @@
 """Bodies of math functions: scalar code in `graphdsl.ops.scalar`, without libm, for f32 and f64."""
 
 from graphdsl.ops.math.arcs import acos, asin, atan, atan2
+from graphdsl.ops.math.error import erf, erfc, gelu
 from graphdsl.ops.math.exponential import exp, expm1
 from graphdsl.ops.math.hyperbolic import acosh, asinh, atanh, cosh, sigmoid, sinh, tanh
 from graphdsl.ops.math.logarithm import log, log1p, log2, log10
@@ -18,9 +19,12 @@ __all__ = [
     "cbrt",
     "cos",
     "cosh",
+    "erf",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
+    "gelu",
     "hypot",
     "log",
     "log1p",

@@ -51,7 +51,7 @@ def pow(code: Code, x: S, y: S) -> S:
 
 def _pow_f32(code: Code, x: S, y: S) -> S:
     exponent = _exponent_f32(code, abs(x), y)
-    usual = _signed(code, code.convert(_exp2_f32(code, exponent), F32), x, y)
+    usual = _signed(code, code.convert(exp2_for_f32(code, exponent), F32), x, y)
     edge = ~(_is_plain(x) & (abs(exponent) < 1000.0))
     return code.rarely(edge, lambda *xs: _edges_f32(code, *xs), usual, x, y, exponent)
 
@@ -70,7 +70,7 @@ def _is_plain(x: S) -> S:
 def exp2(code: Code, x: S) -> S:
     """2 to the `x`."""
     if x.dtype is F32:
-        return code.convert(_exp2_f32(code, clamp(code, code.convert(x, F64), -1000.0, 1000.0)), F32)
+        return code.convert(exp2_for_f32(code, clamp(code, code.convert(x, F64), -1000.0, 1000.0)), F32)
     rest = code.const(F64, 0.0)
     usual = _exp2_usual(code, (x, rest))
     return code.rarely(abs(x) >= _LEAST_SUBNORMAL, lambda x: _exp2_any(code, (x, x - x)), usual, x)
@@ -147,7 +147,7 @@ def _hypot_f64(code: Code, x: S, y: S) -> S:
 _LEAST_SUBNORMAL = 1021.0  # from this size of x on 2**x may be subnormal or overflow
 
 
-def _exp2_f32(code: Code, x: S) -> S:
+def exp2_for_f32(code: Code, x: S) -> S:
     """2**x in f64, off by less than 2**-34 of it; |x| is at most 1000."""
     shifted = x + _SHIFT
     power = code.from_bits((code.bits(shifted) + 1023) << 52)
@@ -213,7 +213,7 @@ def _exponent(code: Code, x: S, y: S) -> Pair:
 
 
 def _edges_f32(code: Code, x: S, y: S, exponent: S) -> S:
-    magnitude = _exp2_f32(code, clamp(code, exponent, -1000.0, 1000.0))
+    magnitude = exp2_for_f32(code, clamp(code, exponent, -1000.0, 1000.0))
     return _edges(code, code.convert(magnitude, F32), x, y)
 
 
