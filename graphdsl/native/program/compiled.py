@@ -20,7 +20,6 @@ from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Fault, ProgramError
 
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p)
-_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
 
 class Compiled:
@@ -30,7 +29,6 @@ class Compiled:
         self.main = main
         self.sites = places
         self.built = built
-        self._entry = _ENTRY(built.entry)
         self._memory = Memory()
         self._feeds = list(places.feeds)
         self._results = (ctypes.c_int64 * max(1, sum(words(v.type) for v in main.body.yields)))()
@@ -99,16 +97,19 @@ class Compiled:
         memory[Word.PEAK] = memory[Word.USED]
         memory[Word.TEAM] = self._team()
         effects.seed_from(runtime, memory)
-        status = perform(self._entry, memory)
-        effects.seed_to(runtime, memory)
-        if status != Status.DONE:
+        try:
+            status = perform(self.built.entry, memory)
+            effects.seed_to(runtime, memory)
+            if status != Status.DONE:
+                raise self._failure(status, raised)
+        except BaseException:
             memory.sweep([b for b in self._lent if b not in memory.returned])
-            raise self._failure(status, raised)
+            raise
         return self._read_results(fed)
 
     def _team(self) -> int:
         """The threads, if there is a kernel that may want them."""
-        if "run.team.run" not in self.built.imports:
+        if not {"run.team.run", "run.rows"}.intersection(self.built.imports):
             return 0
         from graphdsl.native.program.helpers import team
         from graphdsl.runtime.threads import count

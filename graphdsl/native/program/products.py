@@ -11,11 +11,11 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import I64, at, int64, loop, slot
+from graphdsl.native.names import description
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.rows import call_loop
 from graphdsl.native.program.values import Tensor, whole
-from graphdsl.native.reductions import description
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.contraction import inner_fault
 from graphdsl.ops.types import I64 as INT

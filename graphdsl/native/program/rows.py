@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 LOOP = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, POINTER])
 
 # Words of a call: the loop and its data, which dim counts the rows, how many rows belong together, what it costs about;
-# then three operands, their steps from row to row, four dims, eight steps.
+# then three operands, their steps from row to row, four dims, nine steps.
 _CODE, _DATA, _WHICH, _MULTIPLE, _WORK = range(5)
 _OPERANDS, _ROW_STEPS, _DIMS, _STEPS = 5, 8, 11, 15
-_WORDS = 23
+_WORDS = 24
 
 SIGNATURES = {"run.rows": ir.FunctionType(I32, [POINTER, POINTER])}
 _MUCH = 1 << 18  # of the units of work: multiplications, or elements read
@@ -50,6 +50,7 @@ def call_loop(
     words |= {_MULTIPLE: int64(multiple), _WORK: work}
     for first, values in ((_OPERANDS, operands), (_ROW_STEPS, row_steps), (_DIMS, dims), (_STEPS, steps)):
         words |= {first + i: value for i, value in enumerate(values)}
+    assert max(words) < _WORDS
     for word, value in words.items():
         b.store(value, at(b, record, word, I64))
     frame.check(b.call(frame.unit.outside("run.rows"), [frame.context, record]))

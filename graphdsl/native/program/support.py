@@ -15,7 +15,7 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop
-from graphdsl.native.program import rows, team
+from graphdsl.native.program import rows, station, team
 from graphdsl.native.program.words import FREE_LISTS, HEADER_BYTES, PADDING, SUPPORT, Header, Word
 from graphdsl.native.scalar import I1, intrinsic
 from graphdsl.native.target import Target, function
@@ -35,6 +35,7 @@ SIGNATURES: dict[str, ir.FunctionType] = {
     "run.any.8": ir.FunctionType(I1, [POINTER, I64, I64]),
     **team.SIGNATURES,
     **rows.SIGNATURES,
+    **station.SIGNATURES,
 }
 
 # Words of a tape.
@@ -68,6 +69,7 @@ def module(target: Target) -> ir.Module:
     _any(functions["run.any.8"], I64)
     team.define(made, target, functions)
     rows.define(made, functions)
+    station.define(target, functions)
     return made
 
 

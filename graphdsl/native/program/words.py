@@ -87,6 +87,26 @@ class Team(IntEnum):
 TEAM_WORDS = Team.LOCKS + MOST_THREADS
 
 
+class Station(IntEnum):
+    """Words of the place where the thread that runs programs gets its work, see station.py."""
+
+    JOBS = 0  # number of the latest
+    DONE = 8  # number of the latest that ended
+    STATUS = 9
+    ENTRY = 16
+    CONTEXT = 17
+    ACQUIRE = 18  # addresses of functions on locks
+    ACQUIRE_TIMED = 19
+    RELEASE = 20
+    SERVER_ASLEEP = 24
+    SERVER_LOCK = 25
+    CALLER_ASLEEP = 32
+    CALLER_LOCK = 33
+
+
+STATION_WORDS = 40
+
+
 class Status(IntEnum):
     """What a native function returns."""
 
@@ -120,4 +140,7 @@ SUPPORT = (
     "run.team.run",
     "run.team.help",
     "run.rows",
+    "run.serve",
+    "run.post",
+    "run.await",
 )

@@ -2,78 +2,110 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
-from collections.abc import Callable
-from queue import SimpleQueue
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
+from graphdsl.native.program.link import support_library
 from graphdsl.native.program.memory import Memory
-from graphdsl.native.program.words import Word
+from graphdsl.native.program.words import STATION_WORDS, Station, Word
 
 _STACK = 1 << 29  # bytes, of which the system hands out only what is used: 10,000 calls of 50 kB
-_POLL = 0.05  # seconds: Windows does not interrupt a wait, nor does a signal that another thread got
+
+
+@cache
+def lock_functions() -> tuple[int, int, int]:
+    """The addresses of acquire, acquire with a time limit, and release of Python's native locks."""
+    names = ("PyThread_acquire_lock", "PyThread_acquire_lock_timed", "PyThread_release_lock")
+    found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in names]
+    return found[0], found[1], found[2]
+
+
+def new_lock() -> int:
+    """A native lock that is taken already."""
+    api = ctypes.pythonapi
+    api.PyThread_allocate_lock.restype = ctypes.c_void_p
+    api.PyThread_acquire_lock.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    lock = api.PyThread_allocate_lock()
+    if not lock:
+        raise MemoryError
+    api.PyThread_acquire_lock(lock, 1)
+    return int(lock)
 
 
 class _Worker:
+    """The thread, which waits in native code, and the record through which it gets its work."""
+
     def __init__(self) -> None:
-        self.jobs: SimpleQueue[tuple[Callable[[int], int], Memory, list[int], threading.Lock]] = SimpleQueue()
+        self._record = (ctypes.c_int64 * STATION_WORDS)()
+        self.station = ctypes.addressof(self._record)
+        for word, address in zip(
+            (Station.ACQUIRE, Station.ACQUIRE_TIMED, Station.RELEASE), lock_functions(), strict=True
+        ):
+            self._record[word] = address
+        for word in (Station.SERVER_LOCK, Station.CALLER_LOCK):
+            self._record[word] = new_lock()
+        code = support_library()
+        pointer = ctypes.c_void_p
+        self.post: Any = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, pointer)(code["run.post"])
+        self.wait: Any = ctypes.CFUNCTYPE(ctypes.c_int32, pointer)(code["run.await"])
+        serve = ctypes.CFUNCTYPE(None, pointer)(code["run.serve"])
         self.idle = threading.Lock()
         before = threading.stack_size(_STACK)
         try:
-            threading.Thread(target=self._serve, name="graphdsl", daemon=True).start()
+            threading.Thread(target=serve, args=(self.station,), name="graphdsl", daemon=True).start()
         finally:
             threading.stack_size(before)
 
-    def _serve(self) -> None:
-        while True:
-            entry, memory, status, done = self.jobs.get()
-            status.append(entry(memory.address))
-            del entry, memory
-            done.release()
+    def finish(self) -> None:
+        """Wait, whatever comes, until the program has ended."""
+        while self._record[Station.DONE] != self._record[Station.JOBS]:
+            with suppress(BaseException):
+                self.wait(self.station)
+
+    @property
+    def status(self) -> int:
+        """What the latest program returned."""
+        return self._record[Station.STATUS]
 
 
-_worker: _Worker | None = None
+class _Shared:
+    """The one worker of this process."""
+
+    worker: _Worker | None = None
+
+    def get(self) -> _Worker:
+        if self.worker is None:
+            self.worker = _Worker()
+        return self.worker
+
+    def forget(self) -> None:
+        """After a fork: a child has none of its parent's threads."""
+        self.worker = None
 
 
-def perform(entry: Callable[[int], int], memory: Memory) -> int:
-    """Calls a program's entry and waits. An interruption sets the stop flag, and is raised when the program has
-    ended.
-    """
-    global _worker  # noqa: PLW0603
-    if _worker is None:
-        _worker = _Worker()
-    worker = _worker
+_SHARED = _Shared()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_SHARED.forget)
+
+
+def perform(entry: int, memory: Memory) -> int:
+    """Runs the program that begins at `entry` to its end. An interruption sets the stop flag and is raised afterwards."""
+    worker = _SHARED.get()
     if not worker.idle.acquire(blocking=False):
-        return entry(memory.address)  # a program that runs within another one's callback
+        # a program that runs within another one's callback, or beside it
+        return int(ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(entry)(memory.address))
     try:
-        status: list[int] = []
-        done = threading.Lock()
-        done.acquire()
-        worker.jobs.put((entry, memory, status, done))
-        _wait(done, memory)
-        return status[0]
+        ended = worker.post(worker.station, entry, memory.address)
+        while not ended:
+            ended = worker.wait(worker.station)
+        return worker.status
+    except BaseException:
+        memory[Word.STOP] = 1
+        worker.finish()
+        raise
     finally:
         worker.idle.release()
-
-
-def _wait(done: Any, memory: Memory) -> None:
-    interrupted: BaseException | None = None
-    while True:
-        try:
-            if done.acquire(timeout=_POLL):
-                break
-        except KeyboardInterrupt as caught:
-            interrupted = caught
-            memory[Word.STOP] = 1
-    if interrupted is not None:
-        raise interrupted
-
-
-def _reset() -> None:
-    global _worker  # noqa: PLW0603
-    _worker = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset)
