@@ -15,6 +15,7 @@ from graphdsl.native.calling import call_name
 from graphdsl.native.elementwise import CODE, KERNEL, LANES
 from graphdsl.native.flow import I8, I32, I64, POINTER, at, call_address, field, slot
 from graphdsl.native.folds import splat
+from graphdsl.native.names import RECORD
 from graphdsl.native.scalar import intrinsic, memory_type
 from graphdsl.native.target import Target, function
 from graphdsl.ops.types import BOOL, F32, DType
@@ -42,7 +43,7 @@ def define_call(module: ir.Module, target: Target, operands: Sequence[DType], re
             lanes = target.lanes(8 * dtype.bytes)
             value = splat(b, _unboxed(b, dtype, field(b, args, i, POINTER)), lanes)
             b.store(value, register, align=64)
-    record = module.globals["gdl.record"]
+    record = module.globals[RECORD]
     call_address(b, field(b, info, CODE, POINTER), KERNEL, [places, field(b, info, LANES), record])
     value = b.load(field(b, places, len(operands), POINTER), typ=memory_type(result))
     b.ret(_boxed(b, result, value, capsule))

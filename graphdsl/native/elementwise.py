@@ -14,6 +14,7 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.native.flow import I8, I32, I64, POINTER, VOID, at, call_address, field, int64, loop, minimum, slot
+from graphdsl.native.names import ELEMENTWISE_LOOP, RECORD
 from graphdsl.native.scalar import Llvm, intrinsic, memory_type
 from graphdsl.native.target import Target, function
 from graphdsl.ops.scalar import S
@@ -137,10 +138,10 @@ def define_loops(module: ir.Module, target: Target) -> None:
     """Defines the global record `gdl.record`, `gdl.run(operands, n, steps, info, record)` and, for NumPy,
     `gdl.loop(operands, dims, steps, info)`."""
     type = ir.ArrayType(I64, RECORD_WORDS)
-    shared = ir.GlobalVariable(module, type, "gdl.record")
+    shared = ir.GlobalVariable(module, type, RECORD)
     shared.initializer = ir.Constant(type, [0] * RECORD_WORDS)
     run = _define_run(module, target)
-    made = function(module, target, "gdl.loop", LOOP)
+    made = function(module, target, ELEMENTWISE_LOOP, LOOP)
     b = ir.IRBuilder(made.append_basic_block())
     operands, dims, steps, info = made.args
     b.call(run, [operands, field(b, dims, 0), steps, info, shared])

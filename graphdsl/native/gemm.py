@@ -18,10 +18,11 @@ from llvmlite import ir
 
 from graphdsl.native.elementwise import LOOP
 from graphdsl.native.flow import I32, I64, POINTER, Carried, at, field, int64, loop, slot
+from graphdsl.native.names import PRODUCT_LOOP, product
 from graphdsl.native.product import GUARD, MASK, PRODUCT_CODE, K, Product, define_product
 from graphdsl.native.target import Target, function
 from graphdsl.native.tiles import WIDE, define_pack, define_thin, define_tile, tile_rows, uneven_rests
-from graphdsl.ops.types import F32, F64, DType
+from graphdsl.ops.types import F32, F64
 from graphdsl.ops.types import I32 as INT32
 from graphdsl.ops.types import I64 as INT64
 
@@ -53,16 +54,11 @@ def define_gemm(module: ir.Module, target: Target) -> list[str]:
         type = ir.LiteralStructType([*[I64] * 5, POINTER, POINTER, *[I64, POINTER] * len(rows)])
         for suffix, guard in GUARDS.items():
             parts[GUARD] = int64(guard)
-            made = ir.GlobalVariable(module, type, description(dtype) + suffix)
+            made = ir.GlobalVariable(module, type, product(dtype) + suffix)
             made.global_constant = True
             made.initializer = ir.Constant(type, parts)
             names.append(made.name)
     return names
-
-
-def description(dtype: DType, guard: int | None = None) -> str:
-    """The name of the description of a product."""
-    return f"gdl.gemm.{dtype.value}" + ("" if guard is None else f".guard{guard}")
 
 
 def _zero_mask(dtype: DType) -> int:
@@ -75,7 +71,7 @@ def _zero_mask(dtype: DType) -> int:
 
 def _define_gemm_loop(module: ir.Module, target: Target, product: ir.Function) -> None:
     nonzero = _define_nonzero(module, target)
-    made = function(module, target, "gdl.gemm_loop", LOOP)
+    made = function(module, target, PRODUCT_LOOP, LOOP)
     b = ir.IRBuilder(made.append_basic_block())
     operands, dims, steps, info = made.args
     sizes = slot(b, I64, 3)

@@ -33,10 +33,11 @@ from graphdsl.native.folds import (
     define_merge,
     define_rows,
 )
+from graphdsl.native.names import REDUCE_LOOP, SEARCH_LOOP, description
 from graphdsl.native.search import SEARCH_CODE, define_search
 from graphdsl.native.source import ADDRESS, ADJOINING, SOURCE_WORDS, define_gather, define_source
 from graphdsl.native.target import Target, function
-from graphdsl.ops.types import BOOL, DType
+from graphdsl.ops.types import BOOL
 
 MOST_AXES = 3
 _MOST_SOURCES = 2
@@ -57,11 +58,6 @@ def define_reductions(module: ir.Module, target: Target) -> list[str]:
             _define_simple(module, target, fold, module.globals[names[-1]], reduce)
             names.append(f"gdl.{fold.name}")
     return names
-
-
-def description(kind: str, dtype: DType, rank: int) -> str:
-    """The name of the description of a reduction over `rank` axes."""
-    return f"gdl.{kind}.{dtype.value}.rank{rank}"
 
 
 def _define_simple(module: ir.Module, target: Target, fold: Fold, info: ir.Value, reduce: ir.Function) -> None:
@@ -208,7 +204,7 @@ class GufuncCall:
 
 def _define_reduce_loop(module: ir.Module, target: Target, reduce: ir.Function) -> None:
     columns = define_columns(module, target)
-    made = function(module, target, "gdl.reduce_loop", LOOP)
+    made = function(module, target, REDUCE_LOOP, LOOP)
     b = ir.IRBuilder(made.append_basic_block())
     info = made.args[3]
     call = GufuncCall(b, target, made.args)
@@ -222,7 +218,7 @@ def _define_reduce_loop(module: ir.Module, target: Target, reduce: ir.Function) 
 def _define_search_loop(module: ir.Module, target: Target, reduce: ir.Function) -> None:
     """The extreme first, then the first place that has it: the result is its number in row-major order."""
     gather = define_gather(module, target)
-    made = function(module, target, "gdl.search_loop", LOOP)
+    made = function(module, target, SEARCH_LOOP, LOOP)
     b = ir.IRBuilder(made.append_basic_block())
     info = made.args[3]
     call = GufuncCall(b, target, made.args)

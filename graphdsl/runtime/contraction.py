@@ -45,7 +45,8 @@ def _surely_fits(a: Type, b: Type) -> bool:
 
 def _may_be_large(a: Type, b: Type) -> bool:
     sizes = (*a.shape, b.shape[1])
-    return not all(isinstance(d, int) for d in sizes) or prod(sizes) >= _WORTH_SHARING  # type: ignore[type-var]
+    known = [d for d in sizes if isinstance(d, int)]
+    return len(known) < len(sizes) or prod(known) >= _WORTH_SHARING
 
 
 def _by_dots(dtype: DType, rank: int) -> Kernel:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from graphdsl.native import names
 from graphdsl.native.inventory import Entry, draw_name
 from graphdsl.ops.op import Op
 from graphdsl.ops.types import I64, DType
@@ -30,7 +31,7 @@ def ready() -> None:
 @cache
 def faults_seen() -> Any:
     """A counter whose `.value` goes up with every element that fails in a native kernel."""
-    return ctypes.c_int64.from_address(_library()["gdl.record"])
+    return ctypes.c_int64.from_address(_library()[names.RECORD])
 
 
 _made: dict[tuple[str, str], Any] = {}
@@ -44,7 +45,7 @@ def over_arrays(entry: Entry) -> Any:
     if key not in _made:
         code, operands, result = _library(), entry.operands, entry.measure.dtype
         data = code[f"gdl.kernel.{entry.name}.info"]
-        _made[key] = ufunc(entry.op.name, code["gdl.loop"], data, operands, [result], keep=code)
+        _made[key] = ufunc(entry.op.name, code[names.ELEMENTWISE_LOOP], data, operands, [result], keep=code)
     return _made[key]
 
 
@@ -68,27 +69,25 @@ _SAME = {"any": "max", "all": "min", "argmax": "max", "argmin": "min"}
 @cache
 def reduction(kind: str, dtype: DType, rank: int) -> Any:
     """The gufunc that reduces the last `rank` axes."""
-    from graphdsl.native.reductions import description
     from graphdsl.native.ufuncs import ufunc
 
     code = _library()
-    data = code[description(_SAME.get(kind, kind), dtype, rank)]
+    data = code[names.description(_SAME.get(kind, kind), dtype, rank)]
     searches = kind.startswith("arg")
-    loop = code["gdl.search_loop" if searches else "gdl.reduce_loop"]
+    loop = code[names.SEARCH_LOOP if searches else names.REDUCE_LOOP]
     return ufunc(kind, loop, data, [dtype], [I64 if searches else dtype], _SIGNATURES[rank], keep=code)
 
 
 @cache
 def dot(dtype: DType) -> Any:
     """The gufunc of products of vectors."""
-    from graphdsl.native.reductions import description
     from graphdsl.native.ufuncs import ufunc
 
     code = _library()
     return ufunc(
         "dot",
-        code["gdl.reduce_loop"],
-        code[description("dot", dtype, 1)],
+        code[names.REDUCE_LOOP],
+        code[names.description("dot", dtype, 1)],
         [dtype] * 2,
         [dtype],
         "(n),(n)->()",
@@ -99,12 +98,11 @@ def dot(dtype: DType) -> Any:
 @cache
 def matmul(dtype: DType, guard: int | None) -> Any:
     """The gufunc of products of matrices."""
-    from graphdsl.native.gemm import description
     from graphdsl.native.ufuncs import ufunc
 
     code = _library()
-    data = code[description(dtype, guard)]
-    return ufunc("matmul", code["gdl.gemm_loop"], data, [dtype] * 2, [dtype], "(m,k),(k,n)->(m,n)", keep=code)
+    data = code[names.product(dtype, guard)]
+    return ufunc("matmul", code[names.PRODUCT_LOOP], data, [dtype] * 2, [dtype], "(m,k),(k,n)->(m,n)", keep=code)
 
 
 @cache
