@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphdsl.api.program import Program
+from graphdsl.api.program import Prepared, Program
 from graphdsl.render import json as lines
 from graphdsl.runtime.events import Shown
 from graphdsl.source.diagnostic import ProgramError
@@ -43,7 +43,8 @@ def said(
     sink = Lines()
     try:
         program = Program(source)
-        prepared = program.prepare(mode, program.given(feeds or {}, sets or {}), use_cache=cache)
+        given = program.given(feeds or {}, sets or {})
+        prepared = Prepared(program, mode, given, program.check(given.values), use_cache=cache)
         sink.said += [lines.problem(d) for d in prepared.warnings]
         prepared.run(sink)
     except ProgramError as error:
