@@ -165,6 +165,13 @@ def test_a_long_program_is_compiled() -> None:
     assert printed(text) == pytest.approx([1.0001**1000])
 
 
+def test_calls_as_deep_as_the_checker_allows() -> None:
+    depth = 300
+    chain = "\n".join(f"fn f{k}(x) = f{k + 1}(x) * 1.0" for k in range(depth))
+    text = f"{chain}\nfn f{depth}(x) = x * x\nparam w = 3.0\nprint f0(w), grad(f0(w), w)"
+    assert printed(text) == [9.0, 6.0]
+
+
 # ---- derivatives ------------------------------------------------------------------------------
 
 

@@ -331,20 +331,25 @@ class Between:
         state.live.difference_update(live)
         if isinstance(instr, Call):
             self.walked.update(live)
-            outer: set[Node] = self._through_call(instr, live)
+            outer: set[Node] = run(self._through_call(instr, live))
         else:
-            outer = self._back(live, lambda v: v in live or self.links.inside(v, instr), state)
+            outer = run(self._back(live, lambda v: v in live or self.links.inside(v, instr), state))
         for v in outer:
             self.add(v, state)
 
-    def _back(self, start: Iterable[Node], inside: Any, state: State | None) -> set[Node]:
+    def _back(self, start: Iterable[Node], inside: Any, state: State | None) -> Steps[set[Node]]:
         """Follow values back while they are `inside`; where that led out (memory by itself leads nowhere out)."""
         outer: set[Node] = set()
         seen = set(start)
         todo = list(seen)
         while todo:
             node = todo.pop()
-            for source in self._sources(node):
+            made = self.links.defs.get(node) if isinstance(node, Value) else None
+            if made is not None and isinstance(made.instr, Call):
+                sources: Iterable[Node] = yield self._through_call(made.instr, [node])
+            else:
+                sources = self._sources(node)
+            for source in sources:
                 if source in seen or not self._leads(source, state):
                     continue
                 if isinstance(source, Value) and not inside(source):
@@ -362,28 +367,29 @@ class Between:
 
     def _sources(self, node: Node) -> Iterable[Node]:
         made = self.links.defs.get(node) if isinstance(node, Value) else None
-        if made is not None and isinstance(made.instr, Call):
-            return self._through_call(made.instr, [node])
         if made is not None and isinstance(made.instr, Derive):
             self.through[made.instr] = None
         return self.links.sources.get(node, ())
 
-    def _through_call(self, call: Call, live: Iterable[Node]) -> set[Node]:
+    def _through_call(self, call: Call, live: Iterable[Node]) -> Steps[set[Node]]:
         """The arguments that the live results of a call depend on."""
         found: set[Node] = set()
         self.calls[call] = None
         for k, out in enumerate(call.outs):
             if out in live:
-                found.update(call.args[i] for i in self._params_of(call.func, k))
+                needed: frozenset[int] = yield self._params_of(call.func, k)
+                found.update(call.args[i] for i in needed)
         return found
 
-    def _params_of(self, func: Func, result: int) -> frozenset[int]:
+    def _params_of(self, func: Func, result: int) -> Steps[frozenset[int]]:
         """The params on which a result of a function depends, where a target may lead to them."""
         key = (func, result)
         if key not in self._needs:
             self._needs[key] = needs = self.links.params_of(func, result)
             params, start = set(func.body.params), func.body.yields[result]
-            outer = self._back([start], lambda v: v not in params, None) if start not in params else {start}
+            outer: set[Node] = {start}
+            if start not in params:
+                outer = yield self._back([start], lambda v: v not in params, None)
             self.values.update(outer)
             self.walked.update(outer)
             self._needs[key] = frozenset(i for i in needs if func.body.params[i] in outer)

@@ -13,6 +13,7 @@ from typing import Any
 
 from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Value, While
 from graphdsl.core.printer import functions
+from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import regions, results
 from graphdsl.ops.op import Op
 from graphdsl.source.record import dataclass
@@ -105,26 +106,31 @@ class Links:
 
     def params_of(self, func: Func, result: int) -> frozenset[int]:
         """The params on which a result of a function depends; through recursive calls until nothing changes."""
+        known = self._params.get((func, result))
+        return run(self._params_of(func, result)) if known is None else known
+
+    def _params_of(self, func: Func, result: int) -> Steps[frozenset[int]]:
         key = (func, result)
         if key in self._params:
             return self._params[key]
         self._params[key] = frozenset()
         numbers = {p: i for i, p in enumerate(func.body.params)}
         while True:
-            found = self._back(func.body.yields[result])
+            found: set[Node] = yield self._back(func.body.yields[result])
             depends = frozenset(numbers[p] for p in found if p in numbers)
             if depends == self._params[key]:
                 return depends
             self._params[key] = depends
 
-    def _back(self, start: Node) -> set[Node]:
+    def _back(self, start: Node) -> Steps[set[Node]]:
         found, todo = {start}, [start]
         while todo:
             node = todo.pop()
             made = self.defs.get(node) if isinstance(node, Value) else None
             if made is not None and isinstance(made.instr, Call):
                 call = made.instr
-                sources: Iterable[Node] = [call.args[i] for i in self.params_of(call.func, made.index)]
+                needed: frozenset[int] = yield self._params_of(call.func, made.index)
+                sources: Iterable[Node] = [call.args[i] for i in needed]
             else:
                 sources = self.sources.get(node, ())
             fresh = [s for s in sources if s not in found]
