@@ -22,7 +22,7 @@ from graphdsl.native.names import PRODUCT_LOOP, product
 from graphdsl.native.product import GUARD, MASK, PRODUCT_CODE, K, Product, define_product
 from graphdsl.native.target import Target, function
 from graphdsl.native.tiles import WIDE, define_pack, define_thin, define_tile, tile_rows, uneven_rests
-from graphdsl.ops.types import F32, F64
+from graphdsl.ops.types import F32, F64, DType
 from graphdsl.ops.types import I32 as INT32
 from graphdsl.ops.types import I64 as INT64
 
