@@ -116,7 +116,14 @@ def join_slots(
     except JoinProblem as problem:
         labels = tuple(Label(s.span, "set here") for s in given if s.span != span)
         shown = {RESULT: "the result", CHOICE: "what is chosen"}.get(name, f"`{name}`")
-        f.error("E0311", f"{shown} {problem} where these join", span, labels=labels)
+        f.error(
+            "E0311",
+            f"{shown} {problem} that join here"
+            if str(problem).endswith("paths")
+            else f"{shown} {problem} where these join",
+            span,
+            labels=labels,
+        )
         return Slot(POISON, span)
     place = given[-1].span
     binding = _joined_binding(f, place, paths, (first, second), shape, name, outs)

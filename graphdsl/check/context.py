@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 MOST_DIMS = 32
+PRINTED = "$print"  # the name, with its place, of a printed expression that `graphdsl grad` differentiates
 MOST_SUGGESTIONS = 20  # looking for the nearest name takes time
 
 

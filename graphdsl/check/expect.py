@@ -62,11 +62,9 @@ def check_condition(f: Frame, value: Value, node: ast.Node, what: str) -> Value 
     """The value, if it is a scalar bool."""
     if value.type.dtype is BOOL and value.type.rank == 0:
         return value
-    hint = "compare it: `x != 0`"
-    if value.type.rank:
-        inner = node.span.text if value.type.dtype is BOOL else f"{node.span.text} != 0"
-        inner = inner if len(inner) <= 40 and "\n" not in inner else "…"
-        hint = f"`all({inner})` or `any({inner})` makes one bool of it"
+    inner = node.span.text if len(node.span.text) <= 40 and "\n" not in node.span.text else "…"
+    inner = inner if value.type.dtype is BOOL else f"{inner} != 0"
+    hint = f"`all({inner})` or `any({inner})` makes one bool of it" if value.type.rank else f"compare it: `{inner}`"
     f.error("E0314", f"{what} must be a scalar bool, and is {value.type}", node.span, hint)
     return None
 

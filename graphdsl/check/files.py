@@ -10,7 +10,6 @@ from graphdsl.check.expect import known
 from graphdsl.check.values import NONE, POISON, Binding, Static, has_poison
 from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Size, Type
-from graphdsl.runtime.files import type_of
 from graphdsl.source.diagnostic import Fault
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
@@ -64,6 +63,8 @@ def _annotated(annotation: ast.TypeExpr) -> Type:
 
 def _header(f: Frame, path: str, entry: Static | None, span: Span) -> Type | None:
     """The type that the file's header tells."""
+    from graphdsl.runtime.files import type_of
+
     try:
         dtype, shape = type_of(f.shared.source.folder, path, entry)
     except Fault as fault:

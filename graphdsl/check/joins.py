@@ -76,6 +76,9 @@ class Joiner:
                 raise JoinProblem(f"has {len(p)} parts on one path and {len(q)} on another")
             case Fixed(binding=x), Fixed(binding=y) if same_thing(x, y):
                 return a
+        if shape_name(a) == shape_name(b):
+            what = "functions" if isinstance(a, Fixed) and not isinstance(a.binding, Str) else "strings"
+            raise JoinProblem(f"holds different {what} on the paths")
         raise JoinProblem(f"is {shape_name(a)} on one path and {shape_name(b)} on another")
 
     def _tensors(self, a: Type, b: Type, path: Path) -> Type:

@@ -133,7 +133,7 @@ def bind(f: Frame, node: ast.Name, binding: Binding, keep_static: bool = False) 
         message = f"`{node.id}` holds too much: at most {MOST_LEAVES} values, nested {MOST_LEVELS} deep"
         binding = f.error("E0312", message, node.span)
     for value in leaves(binding):
-        value.name = value.name or node.id
+        value.name = value.name or (None if node.id[0] == "$" else node.id)
         f.shared.made.setdefault(value, node.span)
     f.names.set(node.id, Slot(binding, node.span))
 

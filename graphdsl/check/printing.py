@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from graphdsl.check import faults
 from graphdsl.check.branches import FALLS, Flow, Path, trial
-from graphdsl.check.context import Frame
+from graphdsl.check.context import PRINTED, Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor, condition
 from graphdsl.check.joins import converted
-from graphdsl.check.values import POISON, Binding, Slot, Str, Tensor, Tuple, has_poison, kind_name
+from graphdsl.check.values import POISON, Binding, Str, Tensor, Tuple, has_poison, kind_name
 from graphdsl.core.ir import Block, Fail, If, Item, Print, Text, Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Type
@@ -76,10 +76,7 @@ def note_scalar(f: Frame, binding: Binding, node: ast.Expr) -> None:
     if isinstance(node, ast.Name) and f.shared.kinds.get(node.id) is not None:
         return
     if binding.type.rank == 0 and binding.type.dtype.is_float:
-        name = node.id if isinstance(node, ast.Name) else f"%print{node.span.start}"
-        f.shared.scalars.append(name)
-        if name[0] == "%" and name in f.shared.request.wanted:
-            f.names.set(name, Slot(binding, node.span))
+        f.shared.scalars.append(node.id if isinstance(node, ast.Name) else f"{PRINTED}{node.span.start}")
 
 
 # ---- texts --------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """The known name that `name` was probably meant to be."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name, [k for k in known if not k.startswith("%")], 1, alike)
+    close = get_close_matches(name, [k for k in known if k[0] not in "%$"], 1, alike)
     return close[0] if close else None
 
 

@@ -12,6 +12,7 @@ from graphdsl.check.leaving import leaving
 from graphdsl.check.lint import lint
 from graphdsl.check.liveness import liveness
 from graphdsl.check.outline import outline
+from graphdsl.check.printed import named_print
 from graphdsl.check.problems import in_order, nearest
 from graphdsl.check.statements import body
 from graphdsl.check.values import Slot, Tensor, Tuple, has_poison
@@ -41,7 +42,8 @@ def check(module: ast.Module, request: Request | None = None) -> Checked:
     with fewer_collections():
         if request.wrt is not None:
             request = _with_derivative(module, request)
-        return _check(module, request)[0]
+        with named_print(module, request.of):
+            return _check(module, request)[0]
 
 
 def _with_derivative(module: ast.Module, request: Request) -> Request:
@@ -54,7 +56,8 @@ def _with_derivative(module: ast.Module, request: Request) -> Request:
             message = "there is nothing to differentiate: the program binds and prints no float scalar"
             raise ProgramError(Diagnostic("E0407", message, end, "name a value: `--of y`"))
         of = shared.scalars[-1]
-    return replace(request, of=of, wanted=request.wanted | {of, *(request.wrt or ())})
+    wrt = request.wrt or tuple(s.name.id for s in module.body if isinstance(s, ast.Declare) and s.kind == "param")
+    return replace(request, of=of, wrt=wrt, wanted=request.wanted | {of, *wrt})
 
 
 def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
@@ -106,7 +109,7 @@ def _exports(f: Frame) -> dict[str, tuple[Value, Value | None]]:
     exports: dict[str, tuple[Value, Value | None]] = {}
     for name in f.names.names():
         slot = f.names.get(name)
-        kept = name[0] != "%" or name in f.shared.request.wanted
+        kept = name[0] not in "%$" or name in f.shared.request.wanted
         if slot is not None and slot is not LOST and slot is not DEAD and kept:
             _export(exports, name, slot)
     return exports
@@ -130,8 +133,7 @@ def _derivatives(f: Frame, program: Program, request: Request) -> None:
     if y.type.rank or not y.type.dtype.is_float:
         f.error("E0403", f"`{request.of}` is {y.type}, and only a float scalar has a gradient", span)
         return
-    wrt = request.wrt or tuple(n for n, kind in f.shared.kinds.items() if kind == "param")
-    for name in wrt:
+    for name in request.wrt or ():
         held = _wanted(f, name, span)
         if held is None:
             continue

@@ -76,7 +76,8 @@ def return_(f: Frame, node: ast.Return) -> Steps[Flow]:
         result = yield expression(f, node.value)
     if not isinstance(f.node, ast.FnDef):
         f.error("E0106", "`return` stands outside a function", node.span)
-        return Flow()
+        f.names.set(EXIT, Slot(NOTHING, node.span))
+        return Flow(False, frozenset())
     if node.value is not None:
         result = _declared(f, f.node.result, without_static(result), node.value.span)
     elif _gives(f.node):

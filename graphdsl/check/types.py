@@ -168,6 +168,7 @@ def match_dim(f: Frame, value: Value, axis: int, wanted: Bound, span: Span, wher
     found = f.size(value, axis, span)
     target = f.whole(wanted.dim, span) if isinstance(wanted.dim, int) else wanted.value
     number = f.whole(axis, span)
-    failing = Block([], [Fail(span, faults.DIM, (found, target, number))])
+    labels = () if where is None else (Label(where, "declared here"),)
+    failing = Block([], [Fail(span, faults.DIM, (found, target, number), labels=labels)])
     f.block.body.append(If(span, f.value("ne", span, found, target), failing, Block(), ()))
     return True

@@ -42,6 +42,7 @@ def command(source: Source, wrt: str | None, of: str | None, mode: str, inputs: 
 
 def differentiated(checked: Checked, result: Result, source: Source) -> Shown:
     """The value that was differentiated, under its name or its text in the program."""
+    from graphdsl.check.context import PRINTED
     from graphdsl.check.printing import source_text
     from graphdsl.syntax import ast
     from graphdsl.syntax.parser import parse
@@ -49,9 +50,9 @@ def differentiated(checked: Checked, result: Result, source: Source) -> Shown:
 
     name = checked.of or ""
     value = result.values[name]
-    if not name.startswith("%print"):
+    if not name.startswith(PRINTED):
         return value
-    start = int(name.removeprefix("%print"))
+    start = int(name.removeprefix(PRINTED))
     prints = (node for node in walk(parse(source).body) if isinstance(node, ast.PrintStmt))
     item = next(item for node in prints for item in node.items if item.span.start == start)
     return value._replace(name=source_text(item.span))
