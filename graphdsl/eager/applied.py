@@ -17,7 +17,6 @@ from graphdsl.core.ir import Value
 from graphdsl.ops.op import Draw, Elementwise, Host, Scatter
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Size, Type
-from graphdsl.runtime.kernels import kernel
 
 if TYPE_CHECKING:
     from graphdsl.eager.function import FunctionWriter
@@ -96,7 +95,13 @@ def _bind(module: Module, instr: ir.Apply, how: str = "copy") -> str:
     types = tuple(a.type for a in instr.args)
     sizes: dict[Size, int] = {}
     key = (how, instr.op, _settled(types, sizes), _settled(tuple(sorted(instr.attrs.items())), sizes))
-    return module.bound(key, lambda: kernel(instr.op, types, instr.attrs, own=how == "own"))
+    return module.bound(key, lambda: _kernel(instr, types, how == "own"))
+
+
+def _kernel(instr: ir.Apply, types: tuple[Type, ...], own: bool) -> Any:
+    from graphdsl.runtime.kernels import kernel  # many programs over scalars need none
+
+    return kernel(instr.op, types, instr.attrs, own)
 
 
 def _settled(part: Any, sizes: dict[Size, int]) -> Any:

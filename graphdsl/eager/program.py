@@ -22,7 +22,6 @@ from graphdsl.eager.records import Recorder
 from graphdsl.eager.support import SUPPORT
 from graphdsl.ops.op import Setting
 from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, call_label, fault_diagnostic
-from graphdsl.runtime.feeds import fit_all
 from graphdsl.runtime.garbage import fewer_collections
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
@@ -66,7 +65,10 @@ class Compiled:
 
     def run(self, runtime: Runtime) -> Results:
         """Run the program. Raises `ProgramError` for what fails as it runs, after all that was printed before it."""
-        runtime.fed.update(fit_all(self.feeds, runtime.feeds, runtime.limits))
+        if self.feeds:
+            from graphdsl.runtime.feeds import fit_all
+
+            runtime.fed.update(fit_all(self.feeds, runtime.feeds, runtime.limits))
         space: dict[str, Any] = {**SUPPORT, **_DERIVATIVES, **self.module.globals, "rt": runtime}
         exec(self.code, space)
         main = space[self.module.callee(self.program.main)]

@@ -18,7 +18,7 @@ Scalar = float | int | bool | np.float32
 SHOWN = 1_000  # elements of a tensor that are printed in full
 _EDGE = 3  # of longer axes, at each end, where it is more
 _WIDEST = 1_000  # width and precision of a format spec
-_SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?(\d*)[_,]?(?:\.(\d+))?([bdeEfFgGoxX%s]?)", re.DOTALL)
+_SPEC = r"(?s)(?:.?[<>=^])?[-+ ]?z?#?0?(\d*)[_,]?(?:\.(\d+))?([bdeEfFgGoxX%s]?)"
 
 
 def type_text(dtype: DType, shape: tuple[int, ...]) -> str:
@@ -62,7 +62,7 @@ def json_value(value: Any, dtype: DType) -> str:
 
 def spec_problem(spec: str, dtype: DType) -> str | None:
     """What is wrong with a format spec for scalars of this dtype; None: nothing."""
-    match = _SPEC.fullmatch(spec)
+    match = re.fullmatch(_SPEC, spec)
     if match is None:
         return f"`{spec}` is not a format spec"
     if any(part and (len(part) > 4 or int(part) > _WIDEST) for part in match.groups()[:2]):
