@@ -20,8 +20,11 @@ def int64(value: int) -> ir.Constant:
 
 def at(b: ir.IRBuilder, pointer: ir.Value, index: ir.Value | int, type: Any = I8) -> ir.Value:
     """The address of element `index` of an array of `type` (bytes, unless said otherwise)."""
-    place = int64(index) if isinstance(index, int) else index
-    return b.gep(pointer, [place], source_etype=type)
+    if isinstance(index, int):
+        if index == 0:
+            return pointer
+        index = int64(index)
+    return b.gep(pointer, [index], source_etype=type)
 
 
 def field(b: ir.IRBuilder, pointer: ir.Value, index: int, type: Any = I64) -> ir.Value:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
-from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
+from graphdsl.native.flow import I32, I64, POINTER, at, field, int64, slot
+from graphdsl.native.program import support
 from graphdsl.native.program.unit import Unit
 from graphdsl.native.program.usage import Instr
 from graphdsl.native.program.values import Native, Tensor, part_types, parts, whole
@@ -33,6 +34,7 @@ class Frame:
         self.values: dict[Value, Native] = {}
         self.instr: Instr
         self.dying: dict[Value, None] = {}
+        self._exits: dict[str, tuple[ir.Block, Any]] = {}
 
     # ---- values ----
 
@@ -71,17 +73,49 @@ class Frame:
     def leave(self, status: ir.Value | int) -> None:
         """Return at once, with a status other than done."""
         if isinstance(status, int):
-            status = ir.Constant(ir.IntType(32), status)
+            status = ir.Constant(I32, status)
+        exit, phi = self._exit("left", I32, self._return)
+        phi.add_incoming(status, self.b.block)
+        self.b.branch(exit)
+
+    def check(self, status: ir.Value) -> None:
+        """Leave if `status` is not done."""
+        exit, phi = self._exit("left", I32, self._return)
+        phi.add_incoming(status, self.b.block)
+        self._go_on(self.b.icmp_unsigned("==", status, ir.Constant(I32, Status.DONE)), exit)
+
+    def memory_unless(self, there_was: ir.Value) -> None:
+        """Leave where there was no memory (how much was asked for has been noted)."""
+        exit, phi = self._exit("memory", I64, self._no_memory)
+        phi.add_incoming(int64(self.unit.sites.site(self.instr)), self.b.block)
+        self._go_on(there_was, exit)
+
+    def _go_on(self, condition: ir.Value, exit: ir.Block) -> None:
+        """Go on where `condition` holds."""
+        following = self.b.append_basic_block()
+        self.b.cbranch(condition, following, exit).set_weights([99, 1])
+        self.b.position_at_end(following)
+
+    def _exit(self, name: str, type: Any, write: Callable[[ir.Value], None]) -> tuple[ir.Block, Any]:
+        """The one block where the function ends in some way, and what it is given."""
+        if name not in self._exits:
+            block = self.b.append_basic_block(name)
+            with self.b.goto_block(block):
+                phi = self.b.phi(type)
+                self._exits[name] = block, phi
+                write(phi)
+        return self._exits[name]
+
+    def _no_memory(self, site: ir.Value) -> None:
+        self.put(Word.SITE, site)
+        self.leave(Status.MEMORY)
+
+    def _return(self, status: ir.Value) -> None:
         type = self.made.function_type.return_type
         if isinstance(type, ir.LiteralStructType):
             self.b.ret(self.b.insert_value(ir.Constant(type, ir.Undefined), status, 0))
         else:
             self.b.ret(status)
-
-    def check(self, status: ir.Value) -> None:
-        """Leave if `status` is not done."""
-        with self.b.if_then(self.b.icmp_unsigned("!=", status, ir.Constant(status.type, 0)), likely=False):
-            self.leave(status)
 
     def check_call(self, status: ir.Value) -> None:
         """Leave if `status`, that of a call, is not done; the call is noted in the trail."""
@@ -160,10 +194,29 @@ class Frame:
 
     def new(self, dtype: DType, sizes: Sequence[ir.Value]) -> Tensor:
         """A tensor of these sizes (none negative), with undefined elements; leaves where there is no memory."""
-        bytes = self.product([*sizes, int64(dtype.bytes)])
-        owner = self.b.call(self.unit.outside("run.new"), [self.context, bytes])
+        known = dtype.bytes
+        dynamic = []
+        for size in sizes:
+            if isinstance(size, ir.Constant):
+                known = min(known * size.constant, (1 << 63) - 1)
+            else:
+                dynamic.append(size)
+        if len(dynamic) > support.MOST_SIZES:
+            dynamic = [self.product(dynamic)]
+        name = f"run.new.{len(dynamic)}" if dynamic else "run.new"
+        owner = self.b.call(self.unit.outside(name), [self.context, int64(known), *dynamic])
         self.memory_unless(self.b.icmp_unsigned("!=", owner, ir.Constant(POINTER, None)))
         return Tensor(dtype, at(self.b, owner, HEADER_BYTES), owner, tuple(sizes))
+
+    def own(self, tensor: Tensor, dtype: DType, sizes: tuple[ir.Value, ...]) -> Tensor:
+        """A tensor in the buffer of one that has as many bytes and whose reference is given up here, if nobody else has
+        that buffer; else in a new one."""
+        b = self.b
+        bytes = b.mul(self.count(tensor), int64(dtype.bytes))
+        owner = b.call(self.unit.outside("run.own"), [self.context, tensor.owner, bytes])
+        self.memory_unless(b.icmp_unsigned("!=", owner, ir.Constant(POINTER, None)))
+        same = b.icmp_unsigned("==", owner, tensor.owner)
+        return Tensor(dtype, b.select(same, tensor.data, at(b, owner, HEADER_BYTES)), owner, sizes)
 
     def zeros(self, dtype: DType, sizes: Sequence[ir.Value]) -> Tensor:
         """A tensor of zeros."""
@@ -171,12 +224,6 @@ class Frame:
         bytes = self.b.mul(self.count(made), int64(dtype.bytes))
         self.b.call(self.unit.outside("run.zero"), [made.data, bytes])
         return made
-
-    def memory_unless(self, there_was: ir.Value) -> None:
-        """Leave where there was no memory (how much was asked for has been noted)."""
-        with self.b.if_then(self.b.not_(there_was), likely=False):
-            self.put(Word.SITE, int64(self.unit.sites.site(self.instr)))
-            self.leave(Status.MEMORY)
 
     def product(self, sizes: Sequence[ir.Value]) -> ir.Value:
         """The product of sizes; the largest i64 where it would not fit."""
@@ -192,15 +239,19 @@ class Frame:
 
     def count(self, tensor: Tensor) -> ir.Value:
         """How many elements a tensor that exists has."""
-        total = int64(1)
-        for size in tensor.sizes:
-            if isinstance(total, ir.Constant) and isinstance(size, ir.Constant):
-                total = int64(total.constant * size.constant)
-            elif isinstance(total, ir.Constant) and total.constant == 1:
-                total = size
+        return self.times(tensor.sizes)
+
+    def times(self, sizes: Iterable[ir.Value]) -> ir.Value:
+        """The product of the sizes of something that exists."""
+        known, total = 1, None
+        for size in sizes:
+            if isinstance(size, ir.Constant):
+                known *= size.constant
             else:
-                total = self.b.mul(total, size, flags=["nsw"])
-        return total
+                total = size if total is None else self.b.mul(total, size, flags=["nsw"])
+        if total is None:
+            return int64(known)
+        return total if known == 1 else self.b.mul(total, int64(known), flags=["nsw"])
 
     def retain(self, owner: ir.Value) -> None:
         """One more reference."""

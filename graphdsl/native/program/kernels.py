@@ -19,6 +19,7 @@ from graphdsl.native.flow import I32, I64, POINTER, at, field, int64, loop, mini
 from graphdsl.native.program.evaluate import Evaluator, Place
 from graphdsl.native.program.places import Affine, Uniform, VectorCode, folded, is_int
 from graphdsl.native.program.space import Lies, Region, Space, arrange
+from graphdsl.native.program.team import KERNEL
 from graphdsl.native.program.unit import Unit
 from graphdsl.native.program.words import Status, Word
 from graphdsl.native.scalar import I1, Llvm, intrinsic, load, memory_type, register_type
@@ -56,7 +57,8 @@ class Writer:
         self.unit = unit
         self.b = ir.IRBuilder(made.append_basic_block("entry"))
         self.code = VectorCode(self.b, unit.target, shape.lanes, self._fail)
-        self.context, self._words, self.begin, self.end = made.args
+        self.context, self.begin, self.end, *self._words = made.args
+        self._direct = made.function_type is not KERNEL
         self.shape, self.region, self.space = shape, shape.region, shape.space
         self._next = 0
         self._scalars: dict[Value, Uniform] = {}
@@ -98,10 +100,13 @@ class Writer:
         self._steps = {v: self._group_steps(v) for v in self.space.lies}
 
     def _word(self, type: Any) -> ir.Value:
+        """The next of the words, which are arguments or lie in memory."""
         self._next += 1
+        if self._direct:
+            return self._words[self._next - 1]
         if type == I1:
-            return self.b.trunc(field(self.b, self._words, self._next - 1), I1)
-        return field(self.b, self._words, self._next - 1, type)
+            return self.b.trunc(field(self.b, self._words[0], self._next - 1), I1)
+        return field(self.b, self._words[0], self._next - 1, type)
 
     def _read_sizes(self, type: Type) -> tuple[ir.Value, ...]:
         return tuple(int64(d) if isinstance(d, int) else self._word(I64) for d in type.shape)

@@ -19,14 +19,14 @@ from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.kernels import BLOCK, Shape, Writer
 from graphdsl.native.program.regionkey import cost, key
 from graphdsl.native.program.space import Region
-from graphdsl.native.program.team import KERNEL
+from graphdsl.native.program.team import kernel_type
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.op import Pointwise, Reduce
 from graphdsl.ops.types import DType
 
 _MUCH = 200_000  # of the units of `cost`: some tens of microseconds
-_PARTS = 16
+_ROW = 128  # elements that a row is taken to have
 
 Sizes = dict[Value, tuple[ir.Value, ...]]
 Operand = Callable[[Value], Any]  # the native value of a param
@@ -51,14 +51,9 @@ def launch(frame: Frame, region: Region, outer: dict[Value, Value], sizes: Sizes
         words.extend(_dynamic(value, sizes[value]))
     space = _space_sizes(region, sizes)
     words.extend((s, None) for d, s in zip(region.space, space, strict=True) if not isinstance(d, int))
-    kernel = frame.unit.private(
-        key(frame, region), "kernel", KERNEL, lambda made: Writer(frame.unit, made, shape).write()
-    )
     groups = shape.space.groups if shape.space.flat else shape.space.groups[:-1]
-    extent = frame.product([space[a] for group in groups for a in group])
-    status = _run(frame, region, kernel, frame.spill_parts(words), extent, space, shape)
-    if any(a.fails for a in region.body):
-        frame.check(status)
+    extent = frame.times(space[a] for group in groups for a in group)
+    _run(frame, shape, words, extent, frame.times(space))
     for out, value, result in zip(outs, region.outs, results, strict=True):
         if any(value in a.outs for a in region.reduces):
             frame.values[out] = _combined(frame, value, out, result, extent)
@@ -67,47 +62,29 @@ def launch(frame: Frame, region: Region, outer: dict[Value, Value], sizes: Sizes
 
 
 def _run(
-    frame: Frame,
-    region: Region,
-    kernel: ir.Function,
-    words: ir.Value,
-    extent: ir.Value,
-    space: tuple[ir.Value, ...],
-    shape: Shape,
-) -> ir.Value:
-    """Call a kernel over its whole space: with the team of threads where there is much to do, and nothing that can
-    fail.
-    """
-    b = frame.b
-    alone = [frame.context, words, int64(0), extent]
+    frame: Frame, shape: Shape, words: list[tuple[ir.Value, DType | None]], extent: ir.Value, elements: ir.Value
+) -> None:
+    """Call a kernel over its whole space. Where there may be much to do, and nothing can fail, the team shares it."""
+    region = shape.region
+    fails = any(a.fails for a in region.body)
     work = cost(region)
-    elements = frame.product(space)
-    few = isinstance(elements, ir.Constant) and elements.constant * work < _MUCH
-    if few or any(a.fails for a in region.body):
-        return b.call(kernel, alone)
-    with b.if_else(b.icmp_signed("<", elements, int64(_MUCH // work)), likely=True) as (little, much):
-        with little:
-            single = b.call(kernel, alone)
-            near = b.block
-        with much:
-            part = _part(frame, extent, shape)
-            team = frame.unit.outside("run.team.run")
-            shared = b.call(team, [frame.context, kernel, words, extent, part])
-            frame.check(shared)
-            far = b.block
-    status = b.phi(single.type)
-    status.add_incoming(single, near)
-    status.add_incoming(shared, far)
-    return status
-
-
-def _part(frame: Frame, extent: ir.Value, shape: Shape) -> ir.Value:
-    """How much is done at a time: some sixteenths, of a flat space whole blocks."""
-    b = frame.b
-    part = b.add(b.udiv(extent, int64(_PARTS)), int64(1))
-    if shape.space.flat:
-        part = b.and_(b.add(part, int64(BLOCK - 1)), int64(-BLOCK))
-    return part
+    alone = fails or (isinstance(elements, ir.Constant) and elements.constant * work < _MUCH)
+    types = [part.type for part, _ in words] if alone else []
+    kernel = frame.unit.private(
+        (alone, *key(frame, region)), "kernel", kernel_type(types), lambda made: Writer(frame.unit, made, shape).write()
+    )
+    if alone:
+        status = frame.b.call(kernel, [frame.context, int64(0), extent, *(part for part, _ in words)])
+        if fails:
+            frame.check(status)
+        return
+    team = frame.unit.outside("run.team.run")
+    least = _MUCH // work
+    if not shape.space.flat:
+        least = least // _ROW + 1
+    multiple = BLOCK if shape.space.flat else 1
+    arguments = [frame.context, kernel, frame.spill_parts(words), extent, int64(least), int64(multiple)]
+    frame.check(frame.b.call(team, arguments))
 
 
 def _coordinates(region: Region) -> bool:
@@ -130,7 +107,7 @@ def _space_sizes(region: Region, sizes: Sizes) -> tuple[ir.Value, ...]:
 def _result(frame: Frame, region: Region, outer: dict[Value, Value], sizes: Sizes, value: Value) -> Tensor:
     """Where a result goes: an operand's buffer, or a new one. Of a sum, the results of its blocks."""
     if any(value in a.outs for a in region.reduces):
-        count = frame.product(_space_sizes(region, sizes))
+        count = frame.times(_space_sizes(region, sizes))
         blocks = frame.b.udiv(frame.b.add(count, int64(BLOCK - 1)), int64(BLOCK))
         return frame.new(value.type.dtype, [blocks])
     elsewhere = region.place_readers()
@@ -138,23 +115,8 @@ def _result(frame: Frame, region: Region, outer: dict[Value, Value], sizes: Size
         arg = outer[param]
         fits = param.type.dtype.bytes == value.type.dtype.bytes and same_shape(param.type.shape, value.type.shape)
         if fits and list(outer.values()).count(arg) == 1 and frame.take(arg):
-            return _taken_over(frame, frame.tensor(arg), value, sizes[value])
+            return frame.own(frame.tensor(arg), value.type.dtype, sizes[value])
     return frame.new(value.type.dtype, sizes[value])
-
-
-def _taken_over(frame: Frame, operand: Tensor, value: Value, sizes: tuple[ir.Value, ...]) -> Tensor:
-    b = frame.b
-    before = b.block
-    alone = frame.alone(operand.owner)
-    with b.if_then(b.not_(alone)):
-        fresh = frame.new(value.type.dtype, sizes)
-        frame.release(operand.owner)
-        there = b.block
-    data, owner = b.phi(POINTER), b.phi(POINTER)
-    for phi, own, new in ((data, operand.data, fresh.data), (owner, operand.owner, fresh.owner)):
-        phi.add_incoming(own, before)
-        phi.add_incoming(new, there)
-    return Tensor(value.type.dtype, data, owner, sizes)
 
 
 def _combined(frame: Frame, value: Value, out: Value, blocks: Tensor, count: ir.Value) -> Any:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from graphdsl.native.program.frame import Frame
 
 
-def key(frame: Frame, region: Region) -> Hashable:
+def key(frame: Frame, region: Region) -> tuple[Hashable, ...]:
     """Equal for regions with the same kernel. An op that can fail knows its own place in the text."""
     numbers: dict[Any, int] = {}
 

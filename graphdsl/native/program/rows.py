@@ -73,7 +73,7 @@ def define(module: ir.Module, functions: dict[str, ir.Function]) -> None:
     threads, multiple = b.add(field(b, team, Team.HELPERS), int64(1)), field(b, record, _MULTIPLE)
     each = b.udiv(b.add(total, b.sub(threads, int64(1))), threads)
     size = b.mul(b.udiv(b.add(each, b.sub(multiple, int64(1))), multiple), multiple)
-    b.ret(b.call(functions["run.team.run"], [context, part, record, total, size]))
+    b.ret(b.call(functions["run.team.run"], [context, part, record, total, int64(0), size]))
 
 
 def _define_part(module: ir.Module) -> ir.Function:
@@ -81,7 +81,7 @@ def _define_part(module: ir.Module) -> ir.Function:
     made = ir.Function(module, KERNEL, "rows.part")
     made.linkage = "internal"
     b = ir.IRBuilder(made.append_basic_block())
-    _, record, begin, end = made.args
+    _, begin, end, record = made.args
     operands, dims = slot(b, POINTER, 3), slot(b, I64, 4)
     with loop(b, 3) as i:
         place = b.load(at(b, record, b.add(i, int64(_OPERANDS)), I64), typ=POINTER)

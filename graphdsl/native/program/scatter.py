@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
-from graphdsl.native.flow import POINTER, at, int64, loop
+from graphdsl.native.flow import at, int64, loop
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.reading import Operand
 from graphdsl.native.program.values import Tensor, parts, whole
@@ -76,18 +76,16 @@ def _value_place(frame: Frame, value: Value, v: Operand, place: Sequence[S]) -> 
 def own_copy(frame: Frame, value: Value, args: Sequence[Value]) -> Tensor:
     """The tensor in a buffer that is nobody else's: its own, if this is its last use, or a copy."""
     b, tensor = frame.b, frame.tensor(value)
-    taken = args.count(value) == 1 and frame.take(value)
-    before = b.block
-    alone = frame.alone(tensor.owner) if taken else ir.Constant(ir.IntType(1), 0)
-    with b.if_then(b.not_(alone)):
-        fresh = frame.new(tensor.dtype, tensor.sizes)
-        bytes = b.mul(frame.count(tensor), int64(tensor.dtype.bytes))
-        b.call(frame.unit.outside("run.copy"), [fresh.data, tensor.data, bytes])
-        if taken:
-            frame.release(tensor.owner)
-        there = b.block
-    data, owner = b.phi(POINTER), b.phi(POINTER)
-    for phi, own, new in ((data, tensor.data, fresh.data), (owner, tensor.owner, fresh.owner)):
-        phi.add_incoming(own, before)
-        phi.add_incoming(new, there)
-    return Tensor(tensor.dtype, data, owner, tensor.sizes)
+    if args.count(value) == 1 and frame.take(value):
+        made = frame.own(tensor, tensor.dtype, tensor.sizes)
+        with b.if_then(b.icmp_unsigned("!=", made.owner, tensor.owner), likely=False):
+            _copy(frame, made, tensor)  # its other owners keep it alive
+        return made
+    made = frame.new(tensor.dtype, tensor.sizes)
+    _copy(frame, made, tensor)
+    return made
+
+
+def _copy(frame: Frame, to: Tensor, source: Tensor) -> None:
+    bytes = frame.b.mul(frame.count(source), int64(source.dtype.bytes))
+    frame.b.call(frame.unit.outside("run.copy"), [to.data, source.data, bytes])

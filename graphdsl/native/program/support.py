@@ -22,6 +22,10 @@ from graphdsl.native.target import Target, function
 
 SIGNATURES: dict[str, ir.FunctionType] = {
     "run.new": ir.FunctionType(POINTER, [POINTER, I64]),
+    "run.new.1": ir.FunctionType(POINTER, [POINTER, I64, I64]),
+    "run.new.2": ir.FunctionType(POINTER, [POINTER, I64, I64, I64]),
+    "run.new.3": ir.FunctionType(POINTER, [POINTER, I64, I64, I64, I64]),
+    "run.own": ir.FunctionType(POINTER, [POINTER, POINTER, I64]),
     "run.release": ir.FunctionType(VOID, [POINTER, POINTER]),
     "run.tape.grow": ir.FunctionType(POINTER, [POINTER, POINTER, POINTER, I64]),
     "run.tape.keep": ir.FunctionType(I32, [POINTER, POINTER, POINTER]),
@@ -37,6 +41,8 @@ SIGNATURES: dict[str, ir.FunctionType] = {
     **rows.SIGNATURES,
     **station.SIGNATURES,
 }
+
+MOST_SIZES = 3  # that `run.new.…` multiplies
 
 # Words of a tape.
 CHUNK, TOP, END, KEPT = 0, 1, 2, 3
@@ -57,6 +63,9 @@ def module(target: Target) -> ir.Module:
     functions = {name: function(made, target, name, type) for name, type in SIGNATURES.items()}
     _new(functions["run.new"], target)
     _release(functions["run.release"])
+    for count in range(1, MOST_SIZES + 1):
+        _new_of(functions[f"run.new.{count}"], functions["run.new"])
+    _own(functions["run.own"], functions)
     _grow(functions["run.tape.grow"], functions["run.new"])
     _keep(functions["run.tape.keep"], functions["run.tape.grow"])
     _free(functions["run.tape.free"], functions["run.release"])
@@ -142,6 +151,30 @@ def _new(made: ir.Function, target: Target) -> None:
     put(b, bytes, context, Word.NUMBERS)
     put(b, int64(1), context, Word.COUNT)
     b.ret(_NULL)
+
+
+def _new_of(made: ir.Function, new: ir.Function) -> None:
+    """A buffer of `bytes` times some sizes; more than any machine has where that does not fit i64."""
+    b = _begin(made)
+    context, total, *sizes = made.args
+    pair = ir.LiteralStructType([I64, I1])
+    multiply = intrinsic(b.module, "llvm.smul.with.overflow.i64", pair, I64, I64)
+    for size in sizes:
+        both = b.call(multiply, [total, size])
+        total = b.select(b.extract_value(both, 1), int64((1 << 63) - 1), b.extract_value(both, 0))
+    b.ret(b.call(new, [context, total]))
+
+
+def _own(made: ir.Function, functions: dict[str, ir.Function]) -> None:
+    """The buffer itself if there is one reference to it, else a new one in place of that reference."""
+    b = _begin(made)
+    context, block, bytes = made.args
+    with b.if_then(b.icmp_signed("==", field(b, block, Header.COUNT), int64(1)), likely=True):
+        b.ret(block)
+    fresh = b.call(functions["run.new"], [context, bytes])
+    with b.if_then(b.icmp_unsigned("!=", fresh, _NULL), likely=True):
+        b.call(functions["run.release"], [context, block])
+    b.ret(fresh)
 
 
 def _release(made: ir.Function) -> None:

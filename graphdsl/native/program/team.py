@@ -8,6 +8,8 @@ borders of blocks.
 
 from __future__ import annotations
 
+from typing import Any
+
 from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop, minimum
@@ -15,14 +17,21 @@ from graphdsl.native.program.waiting import Waiting, add, forever, get, holds, p
 from graphdsl.native.program.words import Status, Team, Word
 from graphdsl.native.target import Target
 
-# kernel(context, words, begin, end): a part of a kernel's space
-KERNEL = ir.FunctionType(I32, [POINTER, POINTER, I64, I64])
+# kernel(context, begin, end, words): a part of a kernel's space
+KERNEL = ir.FunctionType(I32, [POINTER, I64, I64, POINTER])
 
+
+_PARTS = 16  # of a job, about: so that nobody waits long for the last one
 
 SIGNATURES = {
-    "run.team.run": ir.FunctionType(I32, [POINTER, POINTER, POINTER, I64, I64]),
+    "run.team.run": ir.FunctionType(I32, [POINTER, POINTER, POINTER, I64, I64, I64]),
     "run.team.help": ir.FunctionType(VOID, [POINTER]),
 }
+
+
+def kernel_type(words: list[Any]) -> ir.FunctionType:
+    """The type of a kernel that is given its words one by one (none: as a pointer to them)."""
+    return ir.FunctionType(I32, [POINTER, I64, I64, *words]) if words else KERNEL
 
 
 def define(module: ir.Module, target: Target, functions: dict[str, ir.Function]) -> None:
@@ -47,7 +56,7 @@ def _define_work(module: ir.Module) -> ir.Function:
         with b.if_then(holds(b, "!=", b.load_atomic(at(b, context, Word.STOP, I64), "monotonic", 8, typ=I64), 0)):
             put(b, Status.STOPPED, team, Team.STATUS)
             b.branch(done)
-        status = call_address(b, code, KERNEL, [context, arguments, begin, minimum(b, b.add(begin, part), total)])
+        status = call_address(b, code, KERNEL, [context, begin, minimum(b, b.add(begin, part), total), arguments])
         with b.if_then(b.icmp_unsigned("!=", status, ir.Constant(I32, 0)), likely=False):
             put(b, b.zext(status, I64), team, Team.STATUS)
     b.ret_void()
@@ -55,22 +64,24 @@ def _define_work(module: ir.Module) -> ir.Function:
 
 
 def _define_run(made: ir.Function, target: Target, work: ir.Function) -> None:
-    """`run(context, kernel, arguments, total, part)`: the kernel over its whole space, with the team if it is free."""
+    """`run(context, kernel, arguments, total, least, multiple)`: the kernel over its whole space, with the team if there is
+    more than `least` to do and the team is free; parts are whole multiples."""
     b = ir.IRBuilder(made.append_basic_block())
-    context, code, arguments, total, part = made.args
+    context, code, arguments, total, least, multiple = made.args
     alone, together, ask = (b.append_basic_block(name) for name in ("alone", "together", "ask"))
     team = field(b, context, Word.TEAM, POINTER)
-    few = b.or_(b.icmp_unsigned("==", team, ir.Constant(POINTER, None)), holds(b, "<=", total, part))
+    few = b.or_(b.icmp_unsigned("==", team, ir.Constant(POINTER, None)), holds(b, "<=", total, least))
     b.cbranch(few, alone, ask)
     b.position_at_end(ask)
     busy = b.atomic_rmw("xchg", at(b, team, Team.BUSY, I64), int64(1), "seq_cst")
     b.cbranch(holds(b, "!=", busy, 0), alone, together)
     b.position_at_end(alone)
-    b.ret(call_address(b, code, KERNEL, [context, arguments, int64(0), total]))
+    b.ret(call_address(b, code, KERNEL, [context, int64(0), total, arguments]))
     b.position_at_end(together)
     for word, value in ((Team.CODE, code), (Team.CONTEXT, context), (Team.ARGUMENTS, arguments), (Team.TOTAL, total)):
         b.store(value, at(b, team, word, I64))
-    b.store(part, at(b, team, Team.PART, I64))
+    part = b.add(b.udiv(total, int64(_PARTS)), multiple)
+    b.store(b.sub(part, b.urem(part, multiple)), at(b, team, Team.PART, I64))
     for word in (Team.STATUS, Team.NEXT):
         put(b, 0, team, word)
     put(b, 1, team, Team.OPEN)

@@ -126,6 +126,10 @@ def words(type: Type) -> int:
 # What `support` and `team` define.
 SUPPORT = (
     "run.new",
+    "run.new.1",
+    "run.new.2",
+    "run.new.3",
+    "run.own",
     "run.release",
     "run.tape.grow",
     "run.tape.keep",
