@@ -36,9 +36,9 @@ class Plan:
         return self.count
 
 
-def analyse(func: ir.Func, keep: Iterable[Value] = (), leaves_matter: bool = False) -> Plan:
-    """The plan for one function; `keep` are values read after its end, `leaves_matter`: a `Leaf` is an effect."""
-    walk = _Walk(leaves_matter)
+def analyse(func: ir.Func, keep: Iterable[Value] = ()) -> Plan:
+    """The plan for one function; `keep` are values read after its end."""
+    walk = _Walk()
     walk.live_at_end(keep)
     run(walk.function(func.body))
     return walk.plan
@@ -47,12 +47,11 @@ def analyse(func: ir.Func, keep: Iterable[Value] = (), leaves_matter: bool = Fal
 class _Walk:
     """The state of the walk: what is live at the place reached, and who holds each shared name there."""
 
-    def __init__(self, leaves_matter: bool) -> None:
+    def __init__(self) -> None:
         self.plan = Plan()
         self.live: set[Value] = set()
         self.holder: dict[int, Value] = {}
         self.came_alive: list[Value] = []  # a log, so that a branch can be undone without copying `live`
-        self.leaves_matter = leaves_matter
 
     def live_at_end(self, keep: Iterable[Value]) -> None:
         for value in keep:
@@ -155,9 +154,7 @@ class _Walk:
         match instr:
             case ir.Apply(op=op, fails=fails):
                 return fails or op.effect is not Effect.NONE
-            case ir.Leaf():
-                return self.leaves_matter
-            case ir.Const() | ir.Convert() | ir.Undef() | ir.Feed() | ir.Derive():
+            case ir.Const() | ir.Convert() | ir.Leaf() | ir.Undef() | ir.Feed() | ir.Derive():
                 return False
             case _:
                 return True

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphdsl.core import ir
-from graphdsl.core.ir import Block, Func, Instr, Program, Value
+from graphdsl.core.ir import Func, Instr, Program, Value
+from graphdsl.core.printer import functions as called_functions
 from graphdsl.core.steps import run as run_steps
-from graphdsl.core.structure import regions
 from graphdsl.eager.derive import derive, derive_recorded
 from graphdsl.eager.function import FunctionWriter
 from graphdsl.eager.liveness import analyse
@@ -44,7 +44,7 @@ class Compiled:
         names = list(program.exports if fetch is None else fetch)
         self.fetched = {n: program.exports[n] for n in names}
         self.module = Module()
-        functions = list(_functions(program.main))
+        functions = [program.main, *called_functions(program.main)]
         self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
         recorder = Recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))
         for func in functions:
@@ -118,30 +118,9 @@ def _deep_calls() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _functions(main: Func) -> Iterator[Func]:
-    """A function and all that it calls, itself first."""
-    seen = {main}
-    todo = [main]
-    while todo:
-        func = todo.pop()
-        yield func
-        for instr in _walk(func.body):
-            if isinstance(instr, ir.Call) and instr.func not in seen:
-                seen.add(instr.func)
-                todo.append(instr.func)
-
-
-def _walk(block: Block) -> Iterator[Instr]:
-    stack = [block]
-    while stack:
-        for instr in stack.pop().body:
-            yield instr
-            stack.extend(regions(instr))
-
-
 def _differentiates_derivatives(functions: list[Func]) -> bool:
     return any(
         isinstance(instr, ir.Derive) and any(out.tracked or out.leaf for out in instr.outs)
         for func in functions
-        for instr in _walk(func.body)
+        for instr in ir.walk(func.body)
     )

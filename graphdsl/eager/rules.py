@@ -103,11 +103,14 @@ def recorded_step(name: str, type: Type) -> Contribution:
 
 _steps: dict[Any, Contribution] = {}
 _rules: dict[Any, Rule] = {}
+_MOST = 4096  # rules kept
 
 
 def _kept(key: Any, make: Callable[[], Rule]) -> Rule:
     rule = _rules.get(key)
     if rule is None:
+        if len(_rules) >= _MOST:
+            _rules.clear()
         rule = _rules[key] = make()
     return rule
 
