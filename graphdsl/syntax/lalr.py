@@ -43,18 +43,29 @@ class Rule:
         self.plain = not self.spliced
 
 
+class States(dict[int, dict[str, int]]):
+    """The rows of the states, each unfolded when it is first reached: a small program reaches a third."""
+
+    def __init__(self, folded: list[Any], lookaheads: list[list[str]]) -> None:
+        super().__init__()
+        self.folded = folded
+        self.lookaheads = lookaheads
+
+    def __missing__(self, state: int) -> dict[str, int]:
+        row, reduces = self.folded[state]
+        for rule, lookahead in reduces:
+            row.update(dict.fromkeys(self.lookaheads[lookahead], ~rule))
+        self[state] = row
+        return row  # type: ignore[no-any-return]
+
+
 class Tables:
     """The tables of the grammar: for each state, what each symbol leads to: a state (≥ 0) or a rule (~number)."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.rules = [Rule(*row) for row in data["rules"]]
         self.starts: dict[str, tuple[int, int]] = data["starts"]
-        self.states: list[dict[str, int]] = []
-        for shifts, reduces in data["states"]:
-            row = dict(shifts)
-            for rule, lookahead in reduces:
-                row.update(dict.fromkeys(data["lookaheads"][lookahead], ~rule))
-            self.states.append(row)
+        self.states = States(data["states"], data["lookaheads"])
         self.vocabulary = Vocabulary(data["words"], data["patterns"])
 
     def accepts(self, states: list[int], kind: str) -> bool:
