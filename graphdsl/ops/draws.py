@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.ops import faults
 from graphdsl.ops.creation import SIZES
-from graphdsl.ops.forms import math_body
+from graphdsl.ops.forms import Body
 from graphdsl.ops.op import Attrs, Composite, Draw, Effect, Op, Param, Setting, TypeProblem, Typing
 from graphdsl.ops.shape import dim_value, dims_of
 from graphdsl.ops.type_rules import floating, selection, size_operands, sizes_of
-from graphdsl.ops.types import F32, F64, I64, DType, Size, Type
+from graphdsl.ops.types import F64, I64, DType, Size, Type
 
 if TYPE_CHECKING:
     from graphdsl.core.emit import Emit
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from graphdsl.ops.scalar import Code, S
 
 GROUP = "random"
-TAU = 6.283185307179586
 
 
 def _draw_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
@@ -28,22 +28,14 @@ def _draw_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typi
     return Typing(size_operands(attrs["sizes"]), (Type(dtype, shape),), unknown, known)
 
 
-def _unit(code: Code, high: S, low: S) -> S:
-    """A multiple of 2**-53 in [0, 1), from the upper 53 of 64 bits."""
-    top = (high << 21) | code.op2("lshr", low, code.const(I64, 11))
-    return code.convert(top, F64) * 2.0**-53
+def _body(name: str) -> Body:
+    """A body of `graphdsl.ops.math.random`, which is imported when it is first compiled."""
 
+    def body(code: Code, *words: S, dtype: DType) -> S:
+        written: Body = getattr(import_module("graphdsl.ops.math.random"), name)
+        return written(code, *words, dtype=dtype)
 
-def _uniform(code: Code, w0: S, w1: S, w2: S, w3: S, *, dtype: DType) -> S:
-    if dtype is F32:  # rounding a 53-bit number could give 1
-        return code.convert(code.op2("lshr", w0, code.const(I64, 8)), F32) * 2.0**-24
-    return _unit(code, w0, w1)
-
-
-def _normal(code: Code, w0: S, w1: S, w2: S, w3: S, *, dtype: DType) -> S:
-    """Box and Muller's transform (1958), in f64 for both dtypes; the logarithm is of a number in (0, 1]."""
-    radius = code.op1("sqrt", -2.0 * math_body("log")(code, 1.0 - _unit(code, w0, w1)))
-    return code.convert(radius * math_body("cos")(code, TAU * _unit(code, w2, w3)), dtype)
+    return body
 
 
 UNIFORM = Op(
@@ -51,7 +43,7 @@ UNIFORM = Op(
     doc="Random numbers evenly from [0, 1); sizes as arguments or as one list, none for a scalar.",
     params=(SIZES,),
     typing=_draw_types,
-    compute=Draw(_uniform),
+    compute=Draw(_body("uniform")),
     effect=Effect.RANDOM,
     faults=(faults.NEGATIVE_SIZE,),
     reference="numpy.random.Generator.random",
@@ -63,7 +55,7 @@ NORMAL = Op(
     doc="Random numbers from the standard normal distribution; sizes as arguments or as one list, none for a scalar.",
     params=(SIZES,),
     typing=_draw_types,
-    compute=Draw(_normal),
+    compute=Draw(_body("normal")),
     effect=Effect.RANDOM,
     faults=(faults.NEGATIVE_SIZE,),
     bound=4.0,

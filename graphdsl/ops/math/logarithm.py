@@ -48,9 +48,14 @@ _LOG10_2 = ("0x1.34413509f79ffp-2", "-0x1.9dc1da994fd21p-59")
 
 def log(code: Code, x: S) -> S:
     """The natural logarithm: -inf at 0, nan below."""
-    k, m = split(code, x)
+    return at_edges(code, x, log_inside(code, x))
+
+
+def log_inside(code: Code, x: S, subnormals: bool = True) -> S:
+    """The natural logarithm of a finite number above 0."""
+    k, m = split(code, x, subnormals)
     f = m - 1.0
-    return at_edges(code, x, _log_f32(code, k, f) if x.dtype is F32 else _log_f64(code, k, f))
+    return _log_f32(code, k, f) if x.dtype is F32 else _log_f64(code, k, f)
 
 
 def _log_f32(code: Code, k: S, f: S) -> S:
@@ -73,22 +78,24 @@ def _log_f64(code: Code, k: S, f: S, more: S | None = None) -> S:
     return code.fma(k, high, f - (half_square - correction))
 
 
-def split(code: Code, x: S) -> tuple[S, S]:
+def split(code: Code, x: S, subnormals: bool = True) -> tuple[S, S]:
     """`k`, a float, and `m` between sqrt(1/2) and sqrt(2) with x = 2**k * m, for finite x > 0."""
     if x.dtype is F32:
         mantissa, bias, smallest, lift, half_root = 23, 127, 2.0**-126, 24.0, 0x3F3504F3
     else:
         mantissa, bias, smallest, lift, half_root = 52, 1023, 2.0**-1022, 54.0, 0x3FE6A09E667F3BCD
     subnormal = x < smallest
-    x = code.select(subnormal, x * 2.0**lift, x)
+    if subnormals:
+        x = code.select(subnormal, x * 2.0**lift, x)
     one = bias << mantissa
     moved = code.bits(x) + (one - half_root)
     m = code.from_bits((moved & ((1 << mantissa) - 1)) + half_root)
     exponent = code.op2("lshr", moved, code.const(moved.dtype, mantissa))
-    # the exponent, at most 11 bits, becomes the low bits of 1.5 * 2**mantissa, so that no conversion is needed
-    shift = 2.0**mantissa
+    # the exponent, at most 11 bits, becomes the low bits of 2**mantissa, so that no conversion is needed
     k = code.from_bits(exponent | ((bias + mantissa) << mantissa))
-    offset = code.select(subnormal, code.const(x.dtype, shift + bias + lift), code.const(x.dtype, shift + bias))
+    offset = code.const(x.dtype, 2.0**mantissa + bias)
+    if subnormals:
+        offset = code.select(subnormal, offset + lift, offset)
     return k - offset, m
 
 

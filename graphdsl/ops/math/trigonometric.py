@@ -107,8 +107,8 @@ _Finish = Callable[[Code, Pair, Pair, S], S]
 
 def _for_all(code: Code, x: S, finish: _Finish) -> S:
     """`finish(code, sin, cos, q)` for x ≥ 0, with the sine and cosine of x - q pi/2."""
-    usual = finish(code, *_sin_cos(code, *_near(code, x)))
-    return code.rarely(x > 2.0**30, lambda x: finish(code, *_sin_cos(code, *_far(code, x))), usual, x)
+    usual = finish(code, *sin_cos(code, *_near(code, x)))
+    return code.rarely(x > 2.0**30, lambda x: finish(code, *sin_cos(code, *_far(code, x))), usual, x)
 
 
 def _sine(code: Code, sin: Pair, cos: Pair, q: S) -> S:
@@ -127,7 +127,7 @@ def _tangent(code: Code, sin: Pair, cos: Pair, q: S) -> S:
     return with_sign(code, quotient(code, (above[0], above[1]), (below[0], below[1])), q << 63)
 
 
-def _sin_cos(code: Code, r: S, rest: S, q: S) -> tuple[Pair, Pair, S]:
+def sin_cos(code: Code, r: S, rest: S, q: S) -> tuple[Pair, Pair, S]:
     """Sine and cosine of r + rest, each a float and what is left; `q` is passed on."""
     z = r * r
     half = 0.5 * z

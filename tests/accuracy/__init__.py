@@ -1,0 +1,1 @@
+"""Measuring the error of math functions, and where their constants come from."""
