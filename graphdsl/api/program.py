@@ -16,6 +16,7 @@ from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Source
 from graphdsl.syntax import ast
 from graphdsl.syntax.parser import parse
+from graphdsl.syntax.walk import walk
 
 if TYPE_CHECKING:
     from graphdsl.api.engines import Engine
@@ -65,6 +66,21 @@ class Program:
         found = (s for s in self.module.body if isinstance(s, ast.Declare))
         return {s.name.id: s.kind for s in found if s.kind != "const"}
 
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """The names that the top level binds, on whatever path."""
+        functions = (ast.FnDef, ast.VjpDef, ast.Lambda)
+        found: set[str] = set()
+        for node in walk(self.module.body, lambda node: not isinstance(node, functions)):
+            match node:
+                case ast.Declare(name=name) | ast.Update(name=name):
+                    found.add(name.id)
+                case ast.Assign(targets=targets) | ast.ForStmt(targets=targets):
+                    found.update(target.id for target in targets if isinstance(target, ast.Name))
+                case ast.TypeExpr(dims=dims):
+                    found.update(dim.id for dim in dims if isinstance(dim, ast.Name))
+        return frozenset(found)
+
     def check(
         self,
         fed: Iterable[str] = (),
@@ -112,11 +128,15 @@ class Program:
     def fetch(self, mode: str, given: Given, wanted: tuple[str, ...]) -> Prepared:
         """The program made ready to give only these values and to print nothing; what serves nothing else is left out."""
         checked = self.check(given.values, wanted)
+        exports = checked.program.exports
+        found: list[str] = []
         for name in wanted:
-            if name not in checked.program.exports:
+            parts = [name] if name in exports else [part for part in exports if part.startswith(f"{name}[")]
+            if not parts:
                 raise UnknownName(f"the program binds no value to `{name}`")
+            found += parts
         _silence(checked.program)
-        return Prepared(self, mode, given, checked, wanted=wanted)
+        return Prepared(self, mode, given, checked, wanted=tuple(found))
 
 
 class Prepared:
@@ -137,8 +157,8 @@ class Prepared:
         self.given = given
         self.checked = checked
         self.warnings = checked.warnings
-        exports = tuple(checked.program.exports) if wanted is None else wanted
-        self.engine: Engine = make(checked.program, mode, exports, use_cache)
+        self.wanted = tuple(checked.program.exports) if wanted is None else wanted
+        self.engine: Engine = make(checked.program, mode, self.wanted, use_cache)
 
     def run(self, sink: Sink) -> Result:
         """Run it; what it prints goes to `sink`. Raises `ProgramError` where it fails."""

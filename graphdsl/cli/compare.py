@@ -37,8 +37,9 @@ def command(source: Source, inputs: Inputs, wrt: str | None, of: str | None, rep
     """
     program = Program(source)
     given = inputs.given(program)
-    targets = names("--wrt", wrt) if wrt is not None else () if of is not None else None
-    first, second = (outcome(program, mode, given, of, targets) for mode in MODES)
+    y = names("--of", of, program)[0] if of is not None else None
+    targets = names("--wrt", wrt, program) if wrt is not None else () if of is not None else None
+    first, second = (outcome(program, mode, given, y, targets) for mode in MODES)
     difference = first_difference(first, second)
     if difference is None and first.error is None:
         _measure(program, given, repeat, output)

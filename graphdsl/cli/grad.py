@@ -33,7 +33,9 @@ def command(source: Source, wrt: str | None, of: str | None, mode: str, inputs: 
 
     program = Program(source)
     given = inputs.given(program)
-    checked = program.check(given.values, (), of, names("--wrt", wrt) if wrt is not None else ())
+    targets = names("--wrt", wrt, program) if wrt is not None else ()
+    y = names("--of", of, program)[0] if of is not None else None
+    checked = program.check(given.values, (), y, targets)
     prepared = program.prepare(mode, given, checked)
     output.diagnostics(prepared.warnings)
     result = prepared.run(Recorded())
@@ -62,7 +64,9 @@ def show(output: Output, of: Shown, result: Result) -> None:
     """The value and its gradients, as text or as events."""
     from graphdsl.render import json
     from graphdsl.runtime.format import json_value, text
+    from graphdsl.syntax.lexer import continues_name
 
+    y = of.name if all(map(continues_name, of.name)) else f"({of.name})"
     if not output.as_json:
         output.line(f"{of.name} = {text(of.value, of.dtype)}")
     for name, gradient in result.gradients.items():
@@ -71,4 +75,4 @@ def show(output: Output, of: Shown, result: Result) -> None:
             shape = list(gradient.shape)
             output.event("grad", of=json.shown(of), wrt=name, dtype=gradient.dtype.value, shape=shape, value=value)
         else:
-            output.line(f"∂{of.name}/∂{name} = {text(gradient.value, gradient.dtype)}")
+            output.line(f"∂{y}/∂{name} = {text(gradient.value, gradient.dtype)}")

@@ -6,6 +6,7 @@ import functools
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
+from unicodedata import normalize
 
 import click
 
@@ -102,11 +103,18 @@ def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def names(option: str, given: str) -> tuple[str, ...]:
-    """`a,b` taken apart."""
-    found = tuple(name.strip() for name in given.split(",") if name.strip())
+def names(option: str, given: str, program: Program) -> tuple[str, ...]:
+    """`a,b` taken apart: names that the program binds."""
+    found = tuple(normalize("NFC", name.strip()) for name in given.split(",") if name.strip())
     if not found:
         raise click.BadParameter("names are expected, as in `w,b`.", param_hint=option)
+    for name in found:
+        if name not in program.bound:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, program.bound, 1, 0.5)
+            hint = f" Did you mean `{near[0]}`?" if near else ""
+            raise click.BadParameter(f"the program binds no `{name}`.{hint}", param_hint=option)
     return found
 
 

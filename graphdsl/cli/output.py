@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from graphdsl.render import json
 from graphdsl.source.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
@@ -40,6 +39,8 @@ class Output:
         sys.stdout.flush()
         for diagnostic in found:
             if self.as_json:
+                from graphdsl.render import json
+
                 sys.stderr.write(json.problem(diagnostic) + "\n")
             else:
                 import shutil
@@ -52,6 +53,8 @@ class Output:
 
     def event(self, event: str, **fields: Any) -> None:
         """An event on stdout, with --json."""
+        from graphdsl.render import json
+
         sys.stdout.write(json.object_text(event=event, **fields) + "\n")
 
     def line(self, text: str = "") -> None:
@@ -91,11 +94,16 @@ class TextSink:
 class JsonSink:
     """Prints as JSON lines."""
 
+    def __init__(self) -> None:
+        from graphdsl.render import json
+
+        self.json = json
+
     def values(self, line: int, items: Sequence[Shown]) -> None:
-        sys.stdout.write(json.printed(line, items) + "\n")
+        sys.stdout.write(self.json.printed(line, items) + "\n")
 
     def text(self, line: int, text: str) -> None:
-        sys.stdout.write(json.printed_text(line, text) + "\n")
+        sys.stdout.write(self.json.printed_text(line, text) + "\n")
 
     def flush(self) -> None:
         sys.stdout.flush()

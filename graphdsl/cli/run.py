@@ -30,7 +30,7 @@ def command(source: Source, mode: str, inputs: Inputs, fetch: str | None, output
         output.diagnostics(prepared.warnings)
         prepared.run(output.sink())
     else:
-        _fetch(program, mode, inputs, names("--fetch", fetch), output)
+        _fetch(program, mode, inputs, names("--fetch", fetch, program), output)
 
 
 def _fetch(program: Program, mode: str, inputs: Inputs, wanted: tuple[str, ...], output: Output) -> None:
@@ -45,7 +45,7 @@ def _fetch(program: Program, mode: str, inputs: Inputs, wanted: tuple[str, ...],
     output.diagnostics(prepared.warnings)
     result = prepared.run(Recorded())
     end = len(program.source.text)
-    for name in wanted:
+    for name in prepared.wanted:
         if name not in result.values:
             raise ProgramError(Diagnostic("E0720", f"`{name}` was never set", Span(program.source, end, end)))
-    output.sink().values(program.source.place(end)[0], [result.values[name] for name in wanted])
+    output.sink().values(program.source.place(end)[0], [result.values[name] for name in prepared.wanted])
