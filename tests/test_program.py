@@ -14,8 +14,10 @@ import pytest
 from graphdsl.core.ir import Block, Call, Fail, Func, Leaf, Value
 from graphdsl.graph.ir import NewTape, Push, Read, Record
 from graphdsl.graph.passes.fuse import fuse
+from graphdsl.native.elf import Object, usable
+from graphdsl.native.program.build import support_object
 from graphdsl.native.program.compiled import compile_graph
-from graphdsl.native.program.words import Word
+from graphdsl.native.program.words import SUPPORT, Word
 from graphdsl.ops.types import F64, I64, DType, Size, Type
 from graphdsl.runtime.events import Recorded
 from graphdsl.runtime.limits import Limits
@@ -304,6 +306,35 @@ def test_loops_keep_no_memory() -> None:
     assert compiled._memory[Word.USED] <= 8_192
 
 
+def test_what_is_free_goes_back_before_it_is_too_much() -> None:
+    h = Hand()
+    one = h.e.const(1, I64)
+
+    def grow(e: Any, i: Value, total: Value) -> Any:
+        long = e.zeros(e.mul(e.add(i, one), e.const(200_000, I64)), sizes=(None,), dtype=F64)
+        return (e.add(total, e.index(e.add(long, long), spec=(("int", -1),))),)
+
+    (total,) = h.loop(h.e.const(60, I64), [h.e.const(0.0, F64)], grow)
+    compiled = h.compile(total)
+    assert compiled.run(Runtime()) == [0.0]
+    assert compiled._memory[Word.TOTAL] <= 2 * compiled.peak_bytes + 2**26
+
+
+def test_a_program_runs_beside_itself() -> None:
+    h = Hand()
+    x = h.feed(np.arange(3.0))
+    h.print(x)
+    compiled = h.compile(h.e.add(x, x))
+    inner: list[Any] = []
+
+    class Within(Recorded):
+        def values(self, line: int, items: Any) -> None:
+            inner.extend(compiled.run(Runtime(), {"x0": np.ones(3)}))
+
+    assert same(compiled.run(Runtime(sink=Within()), h.feeds)[0], np.arange(3.0) * 2)
+    assert same(inner[0], np.full(3, 2.0))
+
+
 def test_results_stay_as_they_are() -> None:
     h = Hand()
     x = h.feed(numbers(5_000))
@@ -468,3 +499,11 @@ def test_code_from_the_cache_is_the_same(tmp_path: Any, monkeypatch: pytest.Monk
         compiled = h.compile(h.e.mul(x, h.e.const(constant, F64)), cache=True)
         got.append((compiled.cache_hit, compiled.run(Runtime(), h.feeds)[0][1]))
     assert got == [(False, 2.0), (True, 2.0), (False, 3.0)]
+
+
+def test_our_own_loader_takes_all_objects() -> None:
+    """Code from the cache must not need LLVM: nothing in it calls what only a linker would find."""
+    if not usable():
+        pytest.skip("another kind of object")
+    support = Object(support_object(), SUPPORT, {})
+    assert set(support.addresses) == set(SUPPORT)

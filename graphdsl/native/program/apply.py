@@ -15,7 +15,7 @@ from graphdsl.native.program.launch import launch
 from graphdsl.native.program.reading import Operand, Sized
 from graphdsl.native.program.reduce import reduce
 from graphdsl.native.program.space import Region
-from graphdsl.native.program.values import Tensor, parts, whole
+from graphdsl.native.program.values import Tensor, parts, ref, whole
 from graphdsl.ops.op import Contract, Draw, Elementwise, Host, Op, Pointwise, Reduce, Scatter
 from graphdsl.ops.scalar import S
 from graphdsl.ops.types import BOOL, Type
@@ -29,11 +29,11 @@ def apply(frame: Frame, instr: Apply) -> None:
             frame.values[instr.outs[0]] = frame.code.const(BOOL, True).ref
         case Elementwise(body=body) if not instr.outs[0].type.shape:
             result = body(frame.code, *(frame.scalar(a) for a in instr.args), **instr.attrs)
-            frame.values[instr.outs[0]] = _ref(result)
+            frame.values[instr.outs[0]] = ref(result)
         case Elementwise() if _keeps(instr):
             renamed(frame, instr.args[0], instr.outs[0])
         case Pointwise() if not instr.outs[0].type.shape:
-            frame.values[instr.outs[0]] = _ref(element(frame, instr))
+            frame.values[instr.outs[0]] = ref(element(frame, instr))
         case Pointwise() if views.view(frame, instr):
             pass
         case Elementwise() | Pointwise():
@@ -58,10 +58,6 @@ def apply(frame: Frame, instr: Apply) -> None:
             host(frame, instr)
         case other:
             raise TypeError(f"{instr.op.name} cannot be compiled: {type(other).__name__}")
-
-
-def _ref(x: S) -> Any:
-    return x.ref
 
 
 def _keeps(instr: Apply) -> bool:
@@ -90,7 +86,7 @@ def renamed(frame: Frame, arg: Value, out: Value) -> None:
 def converted(frame: Frame, instr: Any) -> None:
     """A conversion without loss between floats."""
     if not instr.out.type.shape:
-        frame.values[instr.out] = _ref(frame.code.convert(frame.scalar(instr.arg), instr.out.type.dtype))
+        frame.values[instr.out] = ref(frame.code.convert(frame.scalar(instr.arg), instr.out.type.dtype))
         return
     dtype = instr.out.type.dtype
     cast = Op("convert", "", _no_types, Elementwise(lambda code, x: code.convert(x, dtype)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -33,6 +34,7 @@ class Compiled:
         self._feeds = list(places.feeds)
         self._results = (ctypes.c_int64 * max(1, sum(words(v.type) for v in main.body.yields)))()
         self._lent: list[int] = []
+        self._free = threading.Lock()
 
     @property
     def build_seconds(self) -> float:
@@ -68,6 +70,15 @@ class Compiled:
         """One run from the start, with `feeds` (the runtime's own, unless given). Raises what the program's failures
         become.
         """
+        if not self._free.acquire(blocking=False):
+            # while it runs already, on another thread or within its own callback: with memory of its own
+            return Compiled(self.main, self.sites, self.built).run(runtime, feeds)
+        try:
+            return self._run(runtime, feeds)
+        finally:
+            self._free.release()
+
+    def _run(self, runtime: Runtime, feeds: Mapping[str, Any] | None) -> list[Any]:
         memory = self._memory
         memory.collect()
         fed: dict[int, Fed] = {}

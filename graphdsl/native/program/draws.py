@@ -11,7 +11,7 @@ from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.places import Affine, VectorCode
 from graphdsl.native.program.reading import Operand
-from graphdsl.native.program.values import whole
+from graphdsl.native.program.values import ref, whole
 from graphdsl.native.program.words import Word
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.op import Draw
@@ -29,7 +29,7 @@ def draw(frame: Frame, instr: Apply) -> None:
         code = frame.code
         words = philox(code, code.value(INT, key), code.value(INT, counter))
         result = compute.body(code, *words, dtype=out.type.dtype)
-        frame.values[out] = getattr(result, "ref")  # noqa: B009
+        frame.values[out] = ref(result)
         frame.put(Word.COUNTER, frame.b.add(counter, int64(1)))
         return
     sizes = shapes.sizes(frame.code, instr, [Operand(frame, a) for a in instr.args])
@@ -52,7 +52,7 @@ def _write(frame: Frame, instr: Apply, made: ir.Function) -> None:
     code = VectorCode(b, frame.unit.target, frame.unit.target.lanes(64))
     keys = code.value(INT, code.splat(key))
     with loop(b, count, code.lanes) as j:
-        block = code.value(INT, getattr(Affine(code, b.add(counter, j), int64(1)), "ref"))  # noqa: B009
+        block = code.value(INT, Affine(code, b.add(counter, j), int64(1)).ref)
         result = compute.body(code, *philox(code, keys, block), dtype=dtype)
         code.store(result, at(b, data, j, memory_type(dtype)))
     b.ret_void()

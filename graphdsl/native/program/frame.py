@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import I32, I64, POINTER, at, field, int64, slot
-from graphdsl.native.program import support
+from graphdsl.native.program import buffers
 from graphdsl.native.program.unit import Unit
 from graphdsl.native.program.usage import Instr
 from graphdsl.native.program.values import Native, Tensor, part_types, parts, whole
@@ -201,7 +201,7 @@ class Frame:
                 known = min(known * size.constant, (1 << 63) - 1)
             else:
                 dynamic.append(size)
-        if len(dynamic) > support.MOST_SIZES:
+        if len(dynamic) > buffers.MOST_SIZES:
             dynamic = [self.product(dynamic)]
         name = f"run.new.{len(dynamic)}" if dynamic else "run.new"
         owner = self.b.call(self.unit.outside(name), [self.context, int64(known), *dynamic])

@@ -46,7 +46,7 @@ class Shape:
         # a register of the narrowest elements; wider ones take two. Bools are as wide as what goes with them.
         narrowest = min((v.type.dtype.bytes for v in values if v.type.shape and v.type.dtype is not BOOL), default=1)
         lanes = min(unit.target.lanes(8 * narrowest), LANES)
-        shaped = tuple(o for a in region.body for o in a.outs if o.type.shape and o in region.place_readers())
+        shaped = tuple(o for a in region.body for o in a.outs if o.type.shape and o in region.place_readers)
         return Shape(region, arrange(region, coordinates), lanes, shaped)
 
 

@@ -26,6 +26,7 @@ from graphdsl.ops.op import Pointwise, Reduce
 from graphdsl.ops.types import DType
 
 _MUCH = 200_000  # of the units of `cost`: some tens of microseconds
+_MOST_DIRECT = 16  # words that a kernel gets as arguments: LLVM takes long over calls with many
 _ROW = 128  # elements that a row is taken to have
 
 Sizes = dict[Value, tuple[ir.Value, ...]]
@@ -69,12 +70,17 @@ def _run(
     fails = any(a.fails for a in region.body)
     work = cost(region)
     alone = fails or (isinstance(elements, ir.Constant) and elements.constant * work < _MUCH)
-    types = [part.type for part, _ in words] if alone else []
+    direct = alone and len(words) <= _MOST_DIRECT
+    types = [part.type for part, _ in words] if direct else []
     kernel = frame.unit.private(
-        (alone, *key(frame, region)), "kernel", kernel_type(types), lambda made: Writer(frame.unit, made, shape).write()
+        (direct, *key(frame, region)),
+        "kernel",
+        kernel_type(types),
+        lambda made: Writer(frame.unit, made, shape).write(),
     )
     if alone:
-        status = frame.b.call(kernel, [frame.context, int64(0), extent, *(part for part, _ in words)])
+        given = [part for part, _ in words] if direct else [frame.spill_parts(words)]
+        status = frame.b.call(kernel, [frame.context, int64(0), extent, *given])
         if fails:
             frame.check(status)
         return
@@ -110,8 +116,8 @@ def _result(frame: Frame, region: Region, outer: dict[Value, Value], sizes: Size
         count = frame.times(_space_sizes(region, sizes))
         blocks = frame.b.udiv(frame.b.add(count, int64(BLOCK - 1)), int64(BLOCK))
         return frame.new(value.type.dtype, [blocks])
-    elsewhere = region.place_readers()
-    for param in region.home_readers() - elsewhere:
+    elsewhere = region.place_readers
+    for param in region.home_readers - elsewhere:
         arg = outer[param]
         fits = param.type.dtype.bytes == value.type.dtype.bytes and same_shape(param.type.shape, value.type.shape)
         if fits and list(outer.values()).count(arg) == 1 and frame.take(arg):

@@ -31,6 +31,7 @@ class Memory:
         self.address = ctypes.addressof(self.context)
         self.returned: list[int] = []  # blocks whose arrays are gone; list.append is safe from any thread
         self.context[Word.MALLOC] = _ALLOCATE or 0
+        self.context[Word.FREE_FUNCTION] = ctypes.cast(_free, ctypes.c_void_p).value or 0
         self.context[Word.NOTHING + Header.COUNT] = FOREIGN
 
     def __getitem__(self, word: int) -> int:
@@ -71,20 +72,6 @@ class Memory:
             if header[Header.COUNT] > 0 and block not in held:
                 header[Header.COUNT] = 0
                 self._to_list(block, header)
-
-    def trim(self) -> None:
-        """Give the system back what is free."""
-        kept = 0
-        for block in list(self._blocks()):
-            header = _header(block)
-            if header[Header.COUNT] > 0:
-                header[Header.NEXT_BLOCK] = kept
-                kept = block
-            else:
-                _free(header[Header.RAW])
-        self.context[Word.BLOCKS] = kept
-        for word in range(Word.FREE, CONTEXT_WORDS):
-            self.context[word] = 0
 
     def _to_list(self, block: int, header: Any) -> None:
         word = Word.FREE + header[Header.CLASS]

@@ -66,7 +66,7 @@ class VectorCode(Llvm):
         if self.lanes == 1:
             return one
         if isinstance(one, ir.Constant):
-            return ir.Constant(ir.VectorType(one.type, self.lanes), [one.constant] * self.lanes)
+            return _repeated(one, self.lanes)
         vector = ir.VectorType(one.type, self.lanes)
         b = self.builder
         first = b.insert_element(ir.Constant(vector, ir.Undefined), one, ir.Constant(I32, 0))
@@ -176,6 +176,17 @@ def _compared(name: str, x: ir.Value, y: ir.Value) -> bool | None:
         return None
     a, b = int(x.constant), int(y.constant)
     return {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}[name]
+
+
+_REPEATED: dict[tuple[str, str, int], ir.Constant] = {}
+
+
+def _repeated(one: ir.Constant, lanes: int) -> ir.Constant:
+    """The constant in every lane; each is made once, for that takes long."""
+    key = (str(one.type), repr(one.constant), lanes)
+    if key not in _REPEATED:
+        _REPEATED[key] = ir.Constant(ir.VectorType(one.type, lanes), [one.constant] * lanes)
+    return _REPEATED[key]
 
 
 def is_int(value: ir.Value, number: int) -> bool:

@@ -15,7 +15,7 @@ from graphdsl.native.names import description
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.rows import call_loop
-from graphdsl.native.program.values import Tensor, whole
+from graphdsl.native.program.values import Tensor, ref, whole
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.contraction import inner_fault
 from graphdsl.ops.types import I64 as INT
@@ -88,7 +88,7 @@ def _batch(frame: Frame, instr: Apply, a: Matrix, b: Matrix) -> list[ir.Value]:
     found = []
     for axis, (x, y) in enumerate(zip(left, right, strict=True)):
         size = shapes.joined(code, code.value(INT, x), code.value(INT, y), axis, instr.fails)
-        found.append(getattr(size, "ref"))  # noqa: B009
+        found.append(ref(size))
     return found
 
 

@@ -13,6 +13,7 @@ from llvmlite import ir
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop, slot
 from graphdsl.native.program.team import KERNEL
 from graphdsl.native.program.words import Status, Team, Word
+from graphdsl.native.target import Target, function
 
 if TYPE_CHECKING:
     from graphdsl.native.program.frame import Frame
@@ -56,9 +57,9 @@ def call_loop(
     frame.check(b.call(frame.unit.outside("run.rows"), [frame.context, record]))
 
 
-def define(module: ir.Module, functions: dict[str, ir.Function]) -> None:
+def define(module: ir.Module, target: Target, functions: dict[str, ir.Function]) -> None:
     """Defines `run.rows(context, record)`."""
-    part = _define_part(module)
+    part = _define_part(module, target)
     made = functions["run.rows"]
     b = ir.IRBuilder(made.append_basic_block())
     context, record = made.args
@@ -76,10 +77,9 @@ def define(module: ir.Module, functions: dict[str, ir.Function]) -> None:
     b.ret(b.call(functions["run.team.run"], [context, part, record, total, int64(0), size]))
 
 
-def _define_part(module: ir.Module) -> ir.Function:
+def _define_part(module: ir.Module, target: Target) -> ir.Function:
     """The kernel that does some rows of a call."""
-    made = ir.Function(module, KERNEL, "rows.part")
-    made.linkage = "internal"
+    made = function(module, target, "rows.part", KERNEL, private=True)
     b = ir.IRBuilder(made.append_basic_block())
     _, begin, end, record = made.args
     operands, dims = slot(b, POINTER, 3), slot(b, I64, 4)

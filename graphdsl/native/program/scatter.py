@@ -7,13 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from llvmlite import ir
-
 from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import at, int64, loop
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.reading import Operand
-from graphdsl.native.program.values import Tensor, parts, whole
+from graphdsl.native.program.values import Tensor, parts, ref, whole
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops import faults
 from graphdsl.ops.op import Scatter
@@ -36,21 +34,17 @@ def scatter(frame: Frame, instr: Apply) -> None:
         _check_value(frame, v, region)
     target = own_copy(frame, instr.args[0], instr.args)
     with ExitStack() as loops:
-        place = tuple(code.value(INT, loops.enter_context(loop(b, _ref(size)))) for size in region)
+        place = tuple(code.value(INT, loops.enter_context(loop(b, ref(size)))) for size in region)
         goal = source_place(code, place, spec, x, operands)
         offset = code.const(INT, 0)
         for i, size in zip(goal, target.sizes, strict=True):
             offset = offset * code.value(INT, size) + i
-        address = at(b, target.data, _ref(offset), memory_type(target.dtype))
+        address = at(b, target.data, ref(offset), memory_type(target.dtype))
         element = v.at(_value_place(frame, instr.args[1], v, place))
         if compute.add:
             element = code.load(target.dtype, address) + element
         code.store(element, address)
     frame.values[out] = whole(out.type, parts(target))
-
-
-def _ref(x: S) -> ir.Value:
-    return getattr(x, "ref")  # noqa: B009
 
 
 def _check_value(frame: Frame, v: Operand, region: Sequence[S]) -> None:

@@ -12,7 +12,7 @@ from llvmlite import ir as llvm
 
 from graphdsl.graph.ir import NewShadow, Put, Record, Take
 from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
-from graphdsl.native.program import support
+from graphdsl.native.program import stacks
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.values import Native, Shadow, Tensor, part_types, parts, whole
 from graphdsl.native.scalar import register_type
@@ -33,8 +33,8 @@ class _Layout:
 def _layout(record: Record) -> _Layout:
     floats = [i for i, t in enumerate(record.types) if t.dtype.is_float]
     tensors = [i for i in floats if record.types[i].shape]
-    owners = {i: support.NODE_HEAD + n for n, i in enumerate(tensors)}
-    rest, word = {}, support.NODE_HEAD + len(tensors)
+    owners = {i: stacks.NODE_HEAD + n for n, i in enumerate(tensors)}
+    rest, word = {}, stacks.NODE_HEAD + len(tensors)
     for i in floats:
         rest[i] = word
         word += 1 + record.types[i].rank
@@ -43,8 +43,8 @@ def _layout(record: Record) -> _Layout:
 
 def new_shadow(frame: Frame, instr: NewShadow) -> None:
     """An empty shadow."""
-    record = slot(frame.b, I64, support.SHADOW_WORDS)
-    for i in range(support.SHADOW_WORDS):
+    record = slot(frame.b, I64, stacks.SHADOW_WORDS)
+    for i in range(stacks.SHADOW_WORDS):
         frame.b.store(int64(0), at(frame.b, record, i, I64))
     frame.values[instr.out] = Shadow(record)
 

@@ -13,6 +13,7 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply
 from graphdsl.native.flow import int64
+from graphdsl.native.program.values import ref
 from graphdsl.ops import faults
 from graphdsl.ops.op import Attrs, Draw, Elementwise, Pointwise
 from graphdsl.ops.scalar import Code, Reader, S
@@ -35,11 +36,7 @@ def sizes(code: Code, apply: Apply, xs: Sequence[Reader]) -> tuple[Any, ...]:
         assert found is not None, f"no rule for the sizes of {apply.op.name}"
         return found
     computed = rule(code, xs, apply.attrs)
-    return tuple(int64(d) if isinstance(d, int) else _ref(s) for d, s in zip(out.shape, computed, strict=True))
-
-
-def _ref(size: S) -> ir.Value:
-    return getattr(size, "ref")  # noqa: B009
+    return tuple(int64(d) if isinstance(d, int) else ref(s) for d, s in zip(out.shape, computed, strict=True))
 
 
 def _typed(apply: Apply, xs: Sequence[Reader]) -> tuple[Any, ...] | None:
@@ -60,7 +57,7 @@ def _with_dim(apply: Apply, xs: Sequence[Reader], dim: Size) -> Any:
     for arg, x in zip(apply.args, xs, strict=True):
         for axis, d in enumerate(arg.type.shape):
             if d is dim:
-                return _ref(x.size(axis))
+                return ref(x.size(axis))
     return None
 
 
@@ -74,7 +71,7 @@ def check(code: Code, condition: S, kind: Any, *numbers: S | int) -> None:
 
 def _joined(code: Code, xs: Sequence[Reader], out: Type, checked: bool) -> tuple[Any, ...]:
     shape = fit(code, xs, checked)
-    return tuple(int64(d) if isinstance(d, int) else _ref(s) for d, s in zip(out.shape, shape, strict=True))
+    return tuple(int64(d) if isinstance(d, int) else ref(s) for d, s in zip(out.shape, shape, strict=True))
 
 
 def fit(code: Code, xs: Sequence[Reader], checked: bool = True) -> list[S]:
@@ -101,12 +98,12 @@ def joined(code: Code, a: S, b: S, axis: int, checked: bool = True) -> S:
 
 
 def _same(a: S, b: S) -> bool:
-    x, y = _ref(a), _ref(b)
+    x, y = ref(a), ref(b)
     return x is y or (isinstance(x, ir.Constant) and isinstance(y, ir.Constant) and x.constant == y.constant)
 
 
 def _is(a: S, number: int) -> bool:
-    x = _ref(a)
+    x = ref(a)
     return isinstance(x, ir.Constant) and x.constant == number
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.graph.passes.fuse_kinds import same_dim
@@ -34,28 +35,31 @@ class Region:
     body: tuple[Apply, ...]
     outs: tuple[Value, ...]
 
-    @property
+    @cached_property
     def space(self) -> Shape:
         """The shape whose elements are walked: that of the first op's results, or of what it reduces."""
         last = self.body[-1]
         source = last.args[0] if isinstance(last.op.compute, Reduce) else last.outs[0]
         return source.type.shape
 
-    @property
+    @cached_property
     def reduces(self) -> list[Apply]:
         """The sums that are kept."""
         return [a for a in self.body if isinstance(a.op.compute, Reduce) and a.outs[0] in self.outs]
 
+    @cached_property
     def home_readers(self) -> set[Value]:
         """The params that some elementwise op or reduction reads at its own place."""
+        params = set(self.params)
         return {
             arg
             for a in self.body
             if isinstance(a.op.compute, Elementwise | Reduce)
             for arg in a.args
-            if arg in self.params and arg.type.shape
+            if arg in params and arg.type.shape
         }
 
+    @cached_property
     def place_readers(self) -> set[Value]:
         """The values that some pointwise op reads at a place of its choice."""
         return {
@@ -96,7 +100,7 @@ def _along(dim: Dim, space: Dim) -> Lies:
 def arrange(region: Region, coordinates: bool) -> Space:
     """The space of a region; with `coordinates` every axis is walked by itself."""
     space = region.space
-    by_axis = {v: lies_in(v.type.shape, space) for v in region.params if v in region.home_readers()}
+    by_axis = {v: lies_in(v.type.shape, space) for v in region.params if v in region.home_readers}
     groups: list[list[int]] = []
     for axis in range(len(space)):
         if groups and not coordinates and _alike(by_axis.values(), axis - 1, axis):

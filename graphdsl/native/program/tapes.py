@@ -14,12 +14,12 @@ from llvmlite import ir as llvm
 from graphdsl.core.ir import Block
 from graphdsl.graph.ir import NewShadow, NewTape, Push, Put, Read, Record, Take
 from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
-from graphdsl.native.program import shadows, support
+from graphdsl.native.program import shadows, stacks
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.values import Native, Tape, part_types, parts, whole
 from graphdsl.native.scalar import I1, I8
 
-_LOCAL = ((support.TOP, "top"), (support.END, "end"))
+_LOCAL = ((stacks.TOP, "top"), (stacks.END, "end"))
 
 
 def tape_instr(frame: Frame, instr: NewTape | Push | Read | NewShadow | Take | Put) -> None:
@@ -41,8 +41,8 @@ def tape_instr(frame: Frame, instr: NewTape | Push | Read | NewShadow | Take | P
 
 def new_tape(frame: Frame, instr: NewTape) -> None:
     """An empty tape."""
-    record = slot(frame.b, I64, support.TAPE_WORDS)
-    for i in range(support.TAPE_WORDS):
+    record = slot(frame.b, I64, stacks.TAPE_WORDS)
+    for i in range(stacks.TAPE_WORDS):
         frame.b.store(int64(0), at(frame.b, record, i, I64))
     frame.values[instr.out] = open_tape(frame, record)
 
@@ -84,7 +84,7 @@ def push(frame: Frame, instr: Push) -> None:
     with b.if_then(b.icmp_signed("<", room, int64(size)), likely=False):
         grown = b.call(frame.unit.outside("run.tape.grow"), [frame.context, tape.record, top, int64(size)])
         frame.memory_unless(b.icmp_unsigned("!=", grown, llvm.Constant(POINTER, None)))
-        b.store(field(b, tape.record, support.END, POINTER), tape.end)
+        b.store(field(b, tape.record, stacks.END, POINTER), tape.end)
         fresh = b.block
     place = b.phi(POINTER)
     place.add_incoming(top, before)

@@ -36,12 +36,12 @@ def kernel_type(words: list[Any]) -> ir.FunctionType:
 
 def define(module: ir.Module, target: Target, functions: dict[str, ir.Function]) -> None:
     """Defines both functions."""
-    work = _define_work(module)
+    work = _define_work(module, target)
     _define_run(functions["run.team.run"], target, work)
     _define_help(functions["run.team.help"], target, work)
 
 
-def _define_work(module: ir.Module) -> ir.Function:
+def _define_work(module: ir.Module, target: Target) -> ir.Function:
     """Take parts of the job until there is none left."""
     made = ir.Function(module, ir.FunctionType(VOID, [POINTER]), "run.team.work")
     made.linkage = "internal"

@@ -13,6 +13,7 @@ from llvmlite import ir
 
 from graphdsl.native.flow import I64, POINTER, int64
 from graphdsl.native.scalar import register_type
+from graphdsl.ops.scalar import S
 from graphdsl.ops.types import DType, Type
 
 
@@ -43,6 +44,11 @@ class Shadow:
 
 
 Native = Any  # ir.Value (a scalar) | Tensor | Tape | Shadow
+
+
+def ref(x: S) -> Any:
+    """The LLVM value of a scalar of bodies, which know nothing of LLVM."""
+    return x.ref
 
 
 def parts(value: Native) -> list[ir.Value]:

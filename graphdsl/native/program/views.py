@@ -10,7 +10,7 @@ from graphdsl.native.flow import at
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.reading import Operand
-from graphdsl.native.program.values import Tensor
+from graphdsl.native.program.values import Tensor, ref
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.places import entries, slice_bounds
 from graphdsl.ops.scalar import S
@@ -55,4 +55,4 @@ def _offset(frame: Frame, instr: Apply) -> ir.Value:
                 below = below * x.size(axis)
             offset = offset + first * below
     tensor = frame.tensor(instr.args[0])
-    return at(frame.b, tensor.data, getattr(offset, "ref"), memory_type(tensor.dtype))  # noqa: B009
+    return at(frame.b, tensor.data, ref(offset), memory_type(tensor.dtype))

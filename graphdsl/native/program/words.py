@@ -34,7 +34,9 @@ class Word(IntEnum):
     TEAM = 21  # address of the team of threads; 0: none
     TRAIL = 22  # how many calls a fault has left
     NOTHING = 24  # the header of an empty buffer that nobody owns
-    FREE = 32  # first words of the lists of free buffers, one for each size class
+    TOTAL = 32  # bytes of all buffers, also of those that are free
+    FREE_FUNCTION = 33  # address of a function `f(ptr)` that takes back what MALLOC gave
+    FREE = 40  # first words of the lists of free buffers, one for each size class
 
 
 FREE_LISTS = 256
