@@ -1,9 +1,11 @@
 """A program or a graph as text: one line an instruction, with the names of the source and the lines it came from.
 
-    %3 y = mul(w, %2) : f64                      # 4
-    %9 h, %10 n = for %8 trips (%5, %6) {        # 7
+    %3.y: f64 = mul(%0.w, %2)                     # 4
+    %9.h: f64, %10.n: i64 = for %8 (%5, %6) {     # 7
+      |%11.i: i64, %12.h: f64, %13.n: i64|
 
-Values are numbered in order; one that has a name in the source shows it beside its number where several share it.
+Values are numbered in order, and show the name that they have in the source. `*` marks what is recorded for derivatives,
+`!` what may be a derivative's target or can fail.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-from graphdsl.core.ir import Apply, Block, Call, Const, Func, Item, Program, Value
+from graphdsl.core.ir import Apply, Block, Call, Const, Func, If, Item, Program, Value
 from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import form, regions, results
 
@@ -87,10 +89,10 @@ class _Printer:
             text = "  " * depth + (f"{made} = " if made else "") + self.instr(instr) + (" {" if inner else "")
             lines.append(f"{text:<{_COLUMN}}  # {instr.span.line}")
             for i, region in enumerate(inner):
-                if i or region.params:
-                    lines.append(
-                        "  " * depth + ("} " if i else "  ") + f"({', '.join(map(self.typed, region.params))}) {{"
-                    )
+                if i:
+                    lines.append("  " * depth + ("} else {" if isinstance(instr, If) else "} do {"))
+                if region.params:
+                    lines.append("  " * depth + f"  |{', '.join(map(self.typed, region.params))}|")
                 yield self.block(region, lines, depth + 1)
             if inner:
                 lines.append("  " * depth + "}")
