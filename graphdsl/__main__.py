@@ -1,6 +1,11 @@
 """`python -m graphdsl`: the command line."""
 
-from graphdsl.cli.main import main
+import sys
 
 if __name__ == "__main__":
-    main()
+    try:
+        from graphdsl.cli.main import main
+
+        main()
+    except KeyboardInterrupt:  # before the command line could take care of it
+        sys.exit(130)

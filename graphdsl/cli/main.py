@@ -93,6 +93,8 @@ def run(arguments: list[str]) -> int:
         return status.INTERRUPTED
     except BrokenPipeError:
         raise
+    except MemoryError:
+        return _no_memory("--json" in arguments)
     except Exception as error:
         return _fault(error, "--json" in arguments)
 
@@ -106,6 +108,17 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
     else:
         error.show()
     return status.WRONG_USAGE
+
+
+def _no_memory(as_json: bool) -> int:
+    """What the program asks for does not fit, and where it asks is not known."""
+    message = "there is not enough memory"
+    if as_json:
+        from graphdsl.render.json import object_text
+
+        message = object_text(event="error", code="E0732", message=message)
+    click.echo(message if as_json else f"error[E0732]: {message}", err=True)
+    return status.WRONG_PROGRAM
 
 
 def _fault(error: Exception, as_json: bool) -> int:
