@@ -6,8 +6,9 @@ changes little (Shepherd & Laframboise, "Chebyshev approximation of (1 + 2x) exp
 
 from __future__ import annotations
 
-from graphdsl.ops.math.exponential import LN2_F32, LOG2_E, reduce, scale, tail
+from graphdsl.ops.math.exponential import LN2_F32, reduce, scale, tail
 from graphdsl.ops.math.parts import (
+    LOG2_E,
     clamp,
     number,
     pair,
@@ -63,7 +64,7 @@ def _erf_f32(code: Code, x: S) -> S:
     small = code.fma(x, poly(code, z, _SMALL_F32), x)
     exponent = poly(code, clamp(code, x, 0.0, 4.2), _LOG_ERFC_F32)
     shift = 1.5 * 2.0**23 + 127  # as in `exponential.reduce`, but with so small an exp one part of ln(2) is enough
-    shifted = code.fma(exponent, -number(code, x, LOG2_E), code.const(F32, shift))
+    shifted = code.fma(exponent, -number(code, x, LOG2_E[0]), code.const(F32, shift))
     r = code.fma(shifted - shift, -number(code, x, LN2_F32[0]), -exponent)
     grown = code.fma(tail(code, r), r * r, r) + 1.0
     large = code.fma(-grown, code.from_bits(code.bits(shifted) << 23), code.const(F32, 1.0))
@@ -125,7 +126,7 @@ def _erfc_for_f32(code: Code, x: S) -> S:
     below, apart = 2.0 * size + 1.0, size + 4.0
     reciprocal = 1.0 / (below * apart)
     t = (size - 4.0) * below * reciprocal
-    grown = exp2_for_f32(code, -square * number(code, x, LOG2_E))
+    grown = exp2_for_f32(code, -square * number(code, x, LOG2_E[0]))
     large = grown * poly(code, t, _TAIL_FOR_F32) * (apart * reciprocal)
     large = code.select(size < 0.5, 1.0 - small, large)
     return code.select(x < 0.0, 2.0 - large, large)

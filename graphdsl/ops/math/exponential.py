@@ -6,14 +6,11 @@ All reduce to `2**n * exp(r)` with |r| ≤ ln(2)/2, n an integer, and scale by t
 
 from __future__ import annotations
 
-from graphdsl.ops.math.parts import clamp, number, poly, quick_two_sum
+from graphdsl.ops.math.parts import LN2, LOG2_E, clamp, number, poly, quick_two_sum
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import F32, I32
 
-LOG2_E = "0x1.71547652b82fep0"
-# ln(2) in two parts; products of an integer with the first are exact inside an fma
-LN2_F32 = ("0x1.62e43p-1", "-0x1.05c61p-29")
-LN2_F64 = ("0x1.62e42fefa39efp-1", "0x1.abc9e3b39803fp-56")
+LN2_F32 = ("0x1.62e43p-1", "-0x1.05c61p-29")  # ln(2) in two parts of f32
 
 # (exp(r) - 1 - r) / r**2 on |r| ≤ ln(2)/2, fpminimax; exp is off by less than 2**-27.7 and 2**-60.1
 _TAIL_F32 = "0x1.fffffap-2 0x1.55548ep-3 0x1.55595ap-5 0x1.123bf4p-7 0x1.6a39aap-10"
@@ -50,8 +47,8 @@ def reduce(code: Code, x: S) -> tuple[S, S, S]:
     Adding 1.5 * 2**p, p the bits after the point, rounds to an integer and leaves it in the low bits. Twice the
     exponent's bias is added with it, so that both halves of the low bits are exponents as they stand.
     """
-    shift, (high, low) = (1.5 * 2.0**23 + 2 * 127, LN2_F32) if x.dtype is F32 else (1.5 * 2.0**52 + 2 * 1023, LN2_F64)
-    shifted = code.fma(x, number(code, x, LOG2_E), code.const(x.dtype, shift))
+    shift, (high, low) = (1.5 * 2.0**23 + 2 * 127, LN2_F32) if x.dtype is F32 else (1.5 * 2.0**52 + 2 * 1023, LN2)
+    shifted = code.fma(x, number(code, x, LOG2_E[0]), code.const(x.dtype, shift))
     n = shifted - shift
     first = code.fma(-n, number(code, x, high), x)  # exact
     r = code.fma(-n, number(code, x, low), first)

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from graphdsl.ops.math.logarithm import log, log_pair, split
 from graphdsl.ops.math.parts import (
+    LN2,
+    ONE_OVER_PI,
+    PI,
     Pair,
     number,
     pair,
@@ -51,9 +54,6 @@ _DIGAMMA_NEAR = (
 )
 _DIGAMMA_ZERO = ("0x1.762d86356be3fp+0", "0x1.b86a722197829p-54")
 _HALF_LOG_TWO_PI = ("0x1.d67f1c864beb5p-1", "-0x1.65b5a1b7ff5dfp-55")
-_LN2 = ("0x1.62e42fefa39efp-1", "0x1.abc9e3b39803fp-56")
-_PI = ("0x1.921fb54442d18p+1", "0x1.1a62633145c07p-53")
-_ONE_OVER_PI = "0x1.45f306dc9c883p-2"
 _SERIES_FROM = 8.0
 
 
@@ -91,7 +91,7 @@ def _lgamma(code: Code, x: S) -> S:
 def _log(code: Code, x: S, more: S) -> Pair:
     """The logarithm of x + more in two parts; `more` is much smaller."""
     k, m = split(code, x)
-    high, low = plus(times(code, pair(code, x, _LN2), k), log_pair(code, m, precise=False))
+    high, low = plus(times(code, pair(code, x, LN2), k), log_pair(code, m, precise=False))
     return high, low + more / x
 
 
@@ -108,7 +108,7 @@ def _stirling(code: Code, x: S, logarithm: Pair) -> S:
 def _lgamma_reflected(code: Code, x: S, of_opposite: S) -> S:
     """-lgamma(-x) - log(|x sin(pi x)| / pi) for x < 0: Euler's formula."""
     sine, _, _ = _turn(code, x)
-    result = -(of_opposite + (log(code, -x * number(code, x, _ONE_OVER_PI)) + log(code, sine)))
+    result = -(of_opposite + (log(code, -x * number(code, x, ONE_OVER_PI[0])) + log(code, sine)))
     infinite = code.op1("rint", x).eq(x)
     return code.select(infinite, code.const(F64, float("inf")), result)
 
@@ -138,15 +138,14 @@ def _digamma(code: Code, x: S) -> S:
     inverse = 1.0 / x
     square = inverse * inverse
     series = code.fma(square, poly(code, square, _DIGAMMA_SERIES), 0.5 * inverse)
-    large = log(code, x) - series
-    return code.select(x >= _SERIES_FROM, code.select(x < 2.0**500, large, log(code, x)), small)
+    return code.select(x >= _SERIES_FROM, log(code, x) - series, small)
 
 
 def _digamma_reflected(code: Code, x: S, of_opposite: S) -> S:
     """digamma(-x) - 1 / x - pi / tan(pi x) for x < 0."""
     sine, cosine, negative = _turn(code, x)
     cotangent = code.select(negative, -cosine, cosine) / sine
-    result = of_opposite - 1.0 / x - number(code, x, _PI[0]) * cotangent
+    result = of_opposite - 1.0 / x - number(code, x, PI[0]) * cotangent
     whole = code.op1("rint", x).eq(x)
     return code.select(whole, code.const(F64, float("nan")), result)
 
@@ -155,7 +154,7 @@ def _turn(code: Code, x: S) -> tuple[S, S, S]:
     """|sin(pi f)| and cos(pi f) of f, x off the nearest integer; and whether f < 0."""
     f = x - code.op1("rint", x)
     steep = abs(f) > 0.25
-    product, error = two_product(code, code.select(steep, 0.5 - abs(f), abs(f)), number(code, x, _PI[0]))
+    product, error = two_product(code, code.select(steep, 0.5 - abs(f), abs(f)), number(code, x, PI[0]))
     sine, cosine, _ = sin_cos(code, product, error, code.bits(f))
     s, c = sine[0] + sine[1], cosine[0] + cosine[1]
     return code.select(steep, c, s), code.select(steep, s, c), f < 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphdsl.ops.math.exponential import (
     LN2_F32,
-    LOG2_E,
     inverse_power,
     power_of_two,
     reduce,
@@ -13,6 +12,7 @@ from graphdsl.ops.math.exponential import (
 )
 from graphdsl.ops.math.logarithm import log_of
 from graphdsl.ops.math.parts import (
+    LOG2_E,
     Pair,
     clamp,
     number,
@@ -43,7 +43,7 @@ def _tanh_f32(code: Code, x: S) -> S:
     """A polynomial below 0.85; above, `1 - 2 / (E + 1)` with E = exp(2 x), where an error of E counts little."""
     cut = clamp(code, x, 0.0, 10.0)  # from 9.02 on it is 1
     shift = 1.5 * 2.0**23 + 127  # as in `reduce`
-    shifted = code.fma(cut, number(code, x, LOG2_E) * 2.0, code.const(F32, shift))
+    shifted = code.fma(cut, number(code, x, LOG2_E[0]) * 2.0, code.const(F32, shift))
     r = code.fma(shifted - shift, number(code, x, LN2_F32[0]) * -0.5, cut)
     power = code.from_bits(code.bits(shifted) << 23)
     large = 1.0 - 2.0 / code.fma(power, poly(code, r, _EXP_OF_DOUBLE_F32), code.const(F32, 1.0))

@@ -6,6 +6,7 @@ The argument is `2**k * (1 + f)` with 1 + f between sqrt(1/2) and sqrt(2).
 from __future__ import annotations
 
 from graphdsl.ops.math.parts import (
+    LOG2_E,
     Pair,
     number,
     pair,
@@ -40,8 +41,7 @@ _LOG_FOR_F32 = (
     "0x1.fffffffffff0fp0 0x1.5555555673e9ap-1 0x1.999996266bf8ep-2 0x1.24943a3597e44p-2 0x1.c6204bb4dd065p-3 "
     "0x1.919b8ececd904p-3"
 )
-# log2(e), log10(e) and log10(2) in two parts
-_LOG2_E = ("0x1.71547652b82fep+0", "0x1.777d0ffda0d24p-56")
+# log10(e) and log10(2) in two parts
 _LOG10_E = ("0x1.bcb7b1526e50ep-2", "0x1.95355baaafad3p-57")
 _LOG10_2 = ("0x1.34413509f79ffp-2", "-0x1.9dc1da994fd21p-59")
 
@@ -129,7 +129,7 @@ def log_of(code: Code, x: Pair, more: S) -> S:
 
 def log2(code: Code, x: S) -> S:
     """The logarithm to base 2."""
-    return _to_base(code, x, ("0x1p0", "0x0p0"), _LOG2_E)
+    return _to_base(code, x, ("0x1p0", "0x0p0"), LOG2_E)
 
 
 def log10(code: Code, x: S) -> S:

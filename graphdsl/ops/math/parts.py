@@ -13,6 +13,12 @@ from collections.abc import Callable
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import F32, F64
 
+# each in two parts: the nearest f64, and that to what is left
+LN2 = ("0x1.62e42fefa39efp-1", "0x1.abc9e3b39803fp-56")
+LOG2_E = ("0x1.71547652b82fep+0", "0x1.777d0ffda0d24p-56")
+PI = ("0x1.921fb54442d18p+1", "0x1.1a62633145c07p-53")
+ONE_OVER_PI = ("0x1.45f306dc9c883p-2", "-0x1.6b01ec5417056p-56")
+
 
 def poly(code: Code, x: S, coefficients: str) -> S:
     """The polynomial in `x` with these coefficients, the constant one first, by Horner's rule in `fma`."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from graphdsl.ops.math.logarithm import log_pair, split
 from graphdsl.ops.math.parts import (
+    LN2,
+    LOG2_E,
     Pair,
     clamp,
     pair,
@@ -21,8 +23,6 @@ from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import F32, F64
 
 _SHIFT = 1.5 * 2.0**52  # added, it rounds to an integer and leaves it in the low bits
-_LOG2_E = ("0x1.71547652b82fep+0", "0x1.777d0ffda0d24p-56")
-_LN2 = ("0x1.62e42fefa39efp-1", "0x1.abc9e3b39803fp-56")
 # (exp(r) - 1 - r - r**2 / 2) / r**3 on |r| ≤ ln(2)/2, fpminimax, off by less than 2**-55.5
 _EXP_TAIL = (
     "0x1.5555555555556p-3 0x1.5555555555556p-5 0x1.11111111106f2p-7 0x1.6c16c16c15f24p-10 0x1.a01a01a919835p-13 "
@@ -158,7 +158,7 @@ def _exp2_parts(code: Code, x: Pair) -> tuple[Pair, S]:
     """2**f, and the integer n as the low bits of an i64, with n + f = x and |f| ≤ 1/2."""
     shifted = x[0] + _SHIFT
     f = quick_two_sum(x[0] - (shifted - _SHIFT), x[1])  # the first is 0 or a multiple of a unit of x
-    r, left = times(code, f, pair(code, x[0], _LN2))
+    r, left = times(code, f, pair(code, x[0], LN2))
     half_square, error = two_product(code, 0.5 * r, r)
     total, lost = quick_two_sum(code.const(F64, 1.0), r)
     total, more = quick_two_sum(total, half_square)
@@ -205,7 +205,7 @@ def _exponent_f32(code: Code, x: S, y: S) -> S:
 def _exponent(code: Code, x: S, y: S) -> Pair:
     """y * log2(x) for x > 0."""
     k, m = split(code, x)
-    part = times(code, log_pair(code, m), pair(code, x, _LOG2_E))
+    part = times(code, log_pair(code, m), pair(code, x, LOG2_E))
     return times(code, plus((k, code.const(F64, 0.0)), part), y)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from graphdsl.ops.math.exponential import LOG2_E, reduce, scale_factors, tail
+from graphdsl.ops.math.exponential import reduce, scale_factors, tail
 from graphdsl.ops.math.logarithm import log_for_f32, log_of
-from graphdsl.ops.math.parts import clamp, number, quick_two_sum
+from graphdsl.ops.math.parts import LN2, LOG2_E, clamp, number, quick_two_sum
 from graphdsl.ops.math.power import exp2_for_f32
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import F32, F64
-
-_LN2 = "0x1.62e42fefa39efp-1"
 
 
 def softplus(code: Code, x: S) -> S:
@@ -35,10 +33,10 @@ def _above(code: Code, x: S, apart: S) -> S:
 
 def _log_1p_exp_for_f32(code: Code, x: S) -> S:
     """log(1 + exp(-x)) in f64 for x ≥ 0, right to 2**-33."""
-    u = exp2_for_f32(code, -clamp(code, x, 0.0, 600.0) * number(code, x, LOG2_E))
+    u = exp2_for_f32(code, -clamp(code, x, 0.0, 600.0) * number(code, x, LOG2_E[0]))
     large = u > 0.41421356
     f = code.select(large, 0.5 * u - 0.5, u)
-    base = code.select(large, number(code, x, _LN2), code.const(F64, 0.0))
+    base = code.select(large, number(code, x, LN2[0]), code.const(F64, 0.0))
     return base + log_for_f32(code, f)
 
 

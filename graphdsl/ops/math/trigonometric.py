@@ -9,15 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphdsl.ops.math.parts import Pair, number, poly, quotient, sign_of, two_product, two_sum, with_sign
+from graphdsl.ops.math.parts import (
+    PI,
+    Pair,
+    number,
+    poly,
+    quotient,
+    sign_of,
+    two_product,
+    two_sum,
+    with_sign,
+)
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import F32, F64
 
 _ROUND = 1.5 * 2.0**52  # added, it rounds to an integer and leaves it in the low bits
-_TWO_OVER_PI, _ONE_OVER_PI = "0x1.45f306dc9c883p-1", "0x1.45f306dc9c883p-2"
-# pi/2 in three parts, pi in two, 2 pi in two, each part the nearest f64 to what is left
+_TWO_OVER_PI = "0x1.45f306dc9c883p-1"
+# pi/2 in three parts, 2 pi in two, each part the nearest f64 to what is left
 _HALF_PI = ("0x1.921fb54442d18p+0", "0x1.1a62633145c07p-54", "-0x1.f1976b7ed8fbcp-110")
-_PI = ("0x1.921fb54442d18p+1", "0x1.1a62633145c07p-53")
 _TWO_PI = ("0x1.921fb54442d18p+2", "0x1.1a62633145c07p-52")
 
 # in r**2, fpminimax: (sin(r) / r - 1) / r**2 and (cos(r) - 1 + r**2 / 2) / r**4 on |r| ≤ pi/4, off by less than
@@ -59,10 +68,10 @@ def tan(code: Code, x: S) -> S:
 def _sin_f32(code: Code, x: S, half: float) -> S:
     """The sine (`half` 0) or cosine (0.5) of x ≥ 0, which is off a multiple of pi, or one and a half, by r."""
     x = code.convert(x, F64)
-    n, odd = _rounded(code, code.fma(x, number(code, x, _ONE_OVER_PI), code.const(F64, -half)))
+    n, odd = _rounded(code, code.fma(x, number(code, x, ONE_OVER_PI[0]), code.const(F64, -half)))
     n = n + half
-    r = code.fma(n, number(code, x, _PI[0]), -x)
-    r = code.fma(n, number(code, x, _PI[1]), r)
+    r = code.fma(n, number(code, x, PI[0]), -x)
+    r = code.fma(n, number(code, x, PI[1]), r)
     usual = _sin_of_off(code, r, odd, half)
     return code.convert(code.rarely(x >= 2.0**40, lambda x: _far_f32(code, x, half), usual, x), F32)
 
@@ -97,7 +106,7 @@ def _far_f32(code: Code, x: S, half: float) -> S:
     turns, rest = two_product(code, x, high)
     n, odd = _rounded(code, turns - half)
     off = (n + half - turns) - code.fma(x, low, rest)
-    return _sin_of_off(code, off * number(code, x, _PI[0]), odd, half)
+    return _sin_of_off(code, off * number(code, x, PI[0]), odd, half)
 
 
 # ---- f64: two polynomials between -pi/4 and pi/4 ----------------------------------------------------
