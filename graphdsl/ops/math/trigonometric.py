@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphdsl.ops.math.parts import (
+    ONE_OVER_PI,
     PI,
     Pair,
     number,
@@ -106,7 +107,8 @@ def _far_f32(code: Code, x: S, half: float) -> S:
     turns, rest = two_product(code, x, high)
     n, odd = _rounded(code, turns - half)
     off = (n + half - turns) - code.fma(x, low, rest)
-    return _sin_of_off(code, off * number(code, x, PI[0]), odd, half)
+    more, odder = _rounded(code, off)  # what was left of the product may be more than half a turn's rounding
+    return _sin_of_off(code, (off - more) * number(code, x, PI[0]), odd + odder, half)
 
 
 # ---- f64: two polynomials between -pi/4 and pi/4 ----------------------------------------------------
