@@ -17,7 +17,7 @@ from graphdsl.graph.passes.fuse_dry import asks_for_place
 from graphdsl.graph.passes.fuse_kinds import Part, Shape, part, same_shape, space
 from graphdsl.ops.op import Pointwise
 
-_MOST_OPS = 200  # of a kernel: registers and compile time
+_MOST_OPS = 100  # of a kernel: registers and compile time
 _MOST_TENSORS = 24  # that a kernel reads
 _RECENT = 8  # groups of one shape that an op is held against
 _SEARCHED = 400  # nodes, before a circle is taken for granted
