@@ -28,6 +28,9 @@ _NARROWED = {
 }
 
 
+_LONG = 4_000  # lines of IR: what is longer gets fewer passes, for some take half the time and gain it little
+
+
 @dataclass(frozen=True)
 class Target:
     """A CPU to make code for. What it lacks (`fma`, `rounds`) is emulated, to the same bits."""
@@ -68,7 +71,8 @@ class Target:
         """The module after the pass pipeline."""
         module = llvm.parse_assembly(text)
         module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=3 if loops else 2)
+        plain = 2 if text.count("\n") < _LONG else 1
+        options = llvm.create_pipeline_tuning_options(speed_level=3 if loops else plain)
         options.loop_vectorization = loops
         options.loop_interleaving = loops
         options.loop_unrolling = loops
