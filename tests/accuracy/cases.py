@@ -73,6 +73,7 @@ NEAR_ONE = sizes(1e-16, 0.5, 1.0)
 LARGE, SMALL = sizes(8, 1e300, signs=(1,)), sizes(1e-300, 1, signs=(1,))
 POSITIVE = sizes(TINY, 1.7e308, signs=(1,))
 ANGLES = (
+    sizes(1.0, 3e38),
     even(-10, 10),
     bits,
     sizes(TINY, 1e-2),
