@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -441,15 +442,29 @@ def test_failing_programs_leave_nothing_behind() -> None:
     assert same(compiled.run(Runtime(), h.feeds)[0], (h.feeds["x0"] * 2) * h.feeds["x0"])
 
 
-def test_an_endless_loop_can_be_interrupted() -> None:
+@pytest.mark.parametrize("worker", [False, True])
+@pytest.mark.parametrize("tensor", [False, True])
+def test_an_endless_loop_can_be_interrupted(worker: bool, tensor: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if worker:
+        monkeypatch.setattr("graphdsl.native.program.direct.possible", lambda: False)
     h = Hand()
-    (x,) = h.while_([h.e.const(0, I64)], lambda e, x: e.ge(x, e.const(0, I64)), lambda e, x: (e.const(1, I64),))
+    start = h.e.zeros(sizes=(1000,), dtype=F64) if tensor else h.e.const(0.0, F64)
+    (x,) = h.while_(
+        [start],
+        lambda e, x: e.ge(e.max(x, axes=(0,), keepdims=False) if tensor else x, e.const(0.0, F64)),
+        lambda e, x: (e.abs(x),),
+    )
     compiled = h.compile(x)
-    threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT)).start()
-    started = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
-        compiled.run(Runtime())
-    assert time.perf_counter() - started < 2
+    for _ in range(3):
+        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        started = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt):
+            compiled.run(Runtime())
+        assert time.perf_counter() - started < 2
+        assert compiled._memory[Word.USED] == 0
+    quick = Hand()
+    assert quick.run(quick.e.const(7, I64)) == [7]
+    assert signal.set_wakeup_fd(-1) == -1
 
 
 def test_more_calls_than_are_allowed_are_a_fault() -> None:

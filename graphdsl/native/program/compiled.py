@@ -10,7 +10,7 @@ from typing import Any
 
 from graphdsl.core import ir
 from graphdsl.core.structure import operands
-from graphdsl.native.program import effects
+from graphdsl.native.program import direct, effects
 from graphdsl.native.program.link import Built, build
 from graphdsl.native.program.memory import Fed, Memory, copied, result, scalar_word
 from graphdsl.native.program.sites import Sites, sites
@@ -35,6 +35,8 @@ class Compiled:
         self._results = (ctypes.c_int64 * max(1, sum(words(v.type) for v in main.body.yields)))()
         self._lent: list[int] = []
         self._free = threading.Lock()
+        self._entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(built.entry)
+        self._calls = len(places.funcs) > 1
 
     @property
     def build_seconds(self) -> float:
@@ -109,7 +111,7 @@ class Compiled:
         memory[Word.TEAM] = self._team()
         effects.seed_from(runtime, memory)
         try:
-            status = perform(self.built.entry, memory)
+            status = self._perform(memory)
             effects.seed_to(runtime, memory)
             if status != Status.DONE:
                 raise self._failure(status, raised)
@@ -117,6 +119,14 @@ class Compiled:
             memory.sweep([b for b in self._lent if b not in memory.returned])
             raise
         return self._read_results(fed)
+
+    def _perform(self, memory: Memory) -> int:
+        """On this thread if it can be stopped here and the program calls no functions, else on one with a large stack."""
+        if not self._calls and direct.possible():
+            status = direct.perform(self._entry, memory)
+            if status is not None:
+                return status
+        return perform(self.built.entry, memory)
 
     def _team(self) -> int:
         """The threads, if there is a kernel that may want them."""
