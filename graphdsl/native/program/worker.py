@@ -1,4 +1,6 @@
-"""The thread on which compiled programs run: its stack is large, and the main thread stays free for signals."""
+"""The thread on which programs run that may need a large stack, or whose caller cannot stop them; the caller waits
+and takes signals.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def perform(entry: int, memory: Memory) -> int:
-    """Runs the program that begins at `entry` to its end. An interruption sets the stop flag and is raised afterwards."""
+    """Runs the program that begins at `entry` to its end. An interruption sets the stop flag and is raised
+    afterwards.
+    """
     worker = _SHARED.get()
     if not worker.idle.acquire(blocking=False):
         # a program that runs within another one's callback, or beside it
