@@ -1,13 +1,14 @@
 """`dataclass`, made quickly.
 
 The standard one takes 0.2 to 0.8 ms for each class, which for the hundred classes that a run imports is more than
-all the rest of starting up. This one writes the same methods with one `exec` a class and leaves out what nobody here
-uses (`order`, `kw_only`, `InitVar`). `fields`, `replace` and `field` of the standard module work on it.
+all the rest of starting up. This one writes the same methods, but each when it is first called, and leaves out what
+nobody here uses (`order`, `kw_only`, `InitVar`). `fields`, `replace` and `field` of the standard module work on it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import MISSING, field
 from typing import TYPE_CHECKING, Any
 
@@ -38,25 +39,43 @@ def _made(cls: type, *, eq: bool = True, repr: bool = True, frozen: bool = False
         inherited.update(getattr(base, "__dataclass_fields__", {}))
     own = {n: _field(cls, n, t) for n, t in cls.__annotations__.items() if "ClassVar" not in t}
     known = {**inherited, **own}
-    space: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": MISSING}
-    text = [_init(known, space, frozen, slots, hasattr(cls, "__post_init__"))]
-    compared = [n for n, f in known.items() if f.compare]
-    if eq:
-        text.append(_eq(compared, frozen))
-    exec("\n".join(text), space)  # the texts are made of the names of fields alone
-    members: dict[str, Any] = {"__init__": space["__init__"], "__dataclass_fields__": known}
+    post = hasattr(cls, "__post_init__")
+    members: dict[str, Any] = {"__dataclass_fields__": known}
     members["__match_args__"] = tuple(n for n, f in known.items() if f.init)
+    written: dict[str, Callable[[], Any]] = {"__init__": lambda: _init(known, frozen, slots, post)}
     if eq:
-        members["__eq__"] = space["__eq__"]
-        members["__hash__"] = space["__hash__"] if frozen else None
+        compared = [n for n, f in known.items() if f.compare]
+        written["__eq__"] = lambda: _eq(compared)
+        members["__hash__"] = None
+        if frozen:
+            written["__hash__"] = lambda: _hash(compared)
     if repr:
         members["__repr__"] = _repr
     if frozen:
         members["__setattr__"] = members["__delattr__"] = _refuse
+    home: list[type] = []  # the class, once it is finished
+    members |= {name: _later(name, home, write) for name, write in written.items()}
     for name, member in members.items():
         if name not in cls.__dict__ or name in ("__dataclass_fields__", "__hash__"):
             setattr(cls, name, member)
-    return _slotted(cls, tuple(own)) if slots else cls
+    home.append(_slotted(cls, tuple(own)) if slots else cls)
+    return home[0]
+
+
+def _later(name: str, home: list[type], write: Callable[[], Any]) -> Any:
+    """A method that is written when it is first called: most classes are never made use of in one run."""
+
+    def method(self: Any, *args: Any, **named: Any) -> Any:
+        made = write()
+        setattr(home[0], name, made)
+        return made(self, *args, **named)
+
+    return method
+
+
+def _executed(text: str, space: dict[str, Any], name: str) -> Any:
+    exec(text, space)  # the text is made of the names of fields alone
+    return space[name]
 
 
 def _field(cls: type, name: str, annotation: str) -> Any:
@@ -72,7 +91,8 @@ def _field(cls: type, name: str, annotation: str) -> Any:
     return made
 
 
-def _init(known: dict[str, Any], space: dict[str, Any], frozen: bool, slots: bool, post: bool) -> str:
+def _init(known: dict[str, Any], frozen: bool, slots: bool, post: bool) -> Any:
+    space: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": MISSING}
     params, lines = ["self"], []
     if frozen and not slots:
         lines.append("_d = self.__dict__")
@@ -96,15 +116,21 @@ def _init(known: dict[str, Any], space: dict[str, Any], frozen: bool, slots: boo
             lines.append(f"_set(self, {name!r}, {value})" if slots else f"_d[{name!r}] = {value}")
     if post:
         lines.append("self.__post_init__()")
-    return f"def __init__({', '.join(params)}):\n " + "\n ".join(lines or ["pass"])
+    return _executed(f"def __init__({', '.join(params)}):\n " + "\n ".join(lines or ["pass"]), space, "__init__")
 
 
-def _eq(compared: list[str], frozen: bool) -> str:
-    mine, others = ("(" + "".join(f"{who}.{n}, " for n in compared) + ")" for who in ("self", "other"))
-    text = (
-        f"def __eq__(self, other):\n return {mine} == {others} if other.__class__ is self.__class__ else NotImplemented"
-    )
-    return text + (f"\ndef __hash__(self):\n return hash({mine})" if frozen else "")
+def _values(compared: list[str], who: str) -> str:
+    return "(" + "".join(f"{who}.{n}, " for n in compared) + ")"
+
+
+def _eq(compared: list[str]) -> Any:
+    same = f"{_values(compared, 'self')} == {_values(compared, 'other')}"
+    text = f"def __eq__(self, other):\n return {same} if other.__class__ is self.__class__ else NotImplemented"
+    return _executed(text, {}, "__eq__")
+
+
+def _hash(compared: list[str]) -> Any:
+    return _executed(f"def __hash__(self):\n return hash({_values(compared, 'self')})", {}, "__hash__")
 
 
 def _repr(self: Any) -> str:

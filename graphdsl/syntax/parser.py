@@ -8,10 +8,8 @@ from graphdsl.source.diagnostic import Diagnostic, ProgramError
 from graphdsl.source.span import Source
 from graphdsl.syntax import ast
 from graphdsl.syntax.build_statements import Builder
-from graphdsl.syntax.explain import explain
 from graphdsl.syntax.lalr import Machine, Unexpected, tables
 from graphdsl.syntax.lexer import Lexer
-from graphdsl.syntax.recover import skip_statement
 
 MOST_ERRORS = 20
 
@@ -26,6 +24,8 @@ def parse(source: Source) -> ast.Module:
         try:
             body = _run(machine, lexer)
         except ProgramError as error:
+            from graphdsl.syntax.recover import skip_statement
+
             problems += error.diagnostics
             if len(problems) < MOST_ERRORS and skip_statement(machine, lexer, problems[-1]):
                 continue
@@ -50,4 +50,6 @@ def _run(machine: Machine, lexer: Lexer) -> object:
     try:
         return machine.run(lexer.tokens())
     except Unexpected as unexpected:
+        from graphdsl.syntax.explain import explain
+
         raise ProgramError(explain(machine.tables, lexer, unexpected)) from None
