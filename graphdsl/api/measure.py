@@ -20,6 +20,7 @@ from graphdsl.syntax import ast
 
 MOST_SECONDS = 10.0  # for all steady runs together, where nobody says how many
 RUNS = 15
+LONG = 5.0  # seconds of a first run, after which nobody waits for one that measures memory, several times as slow
 
 
 @dataclass
@@ -84,8 +85,9 @@ class Contest:
             if with_cache and mode == "graph":
                 Prepared(self.program, mode, self.given, checked)
                 timing.from_cache = Prepared(self.program, mode, self.given, checked).engine.made.compile
-        for mode in MODES:
-            self.timings[mode].peak_bytes = self.prepared[mode].peak_bytes()
+        for mode, timing in self.timings.items():
+            if timing.first < LONG:
+                timing.peak_bytes = self.prepared[mode].peak_bytes()
 
     def rounds(self, repeat: int | None) -> int:
         """How many runs of each mode to time: as asked for, or as many as there is time for."""
