@@ -83,7 +83,6 @@ SIGMOID = function(
     "sigmoid",
     "`1 / (1 + exp(-x))`.",
     lambda e, y, x: e.sigmoid_slope(x),
-    bound=2.0,
     reference="scipy.special.expit",
 )
 
@@ -206,13 +205,6 @@ ATAN2 = Op(
 )
 
 
-def _logaddexp(code: Code, x: S, y: S) -> S:
-    top = code.select(x > y, x, y)
-    rest = math_body("log1p")(code, math_body("exp")(code, -abs(x - y)))
-    same = code.select(x.eq(y), x + LN2, top + rest)
-    return code.select(x.ne(x) | y.ne(y), x + y, same)
-
-
 def _part_of(e: Emit, x: Value, y: Value) -> Value:
     """What `exp(x)` is of the sum of both; of two `-inf`, half."""
     off = e.sub(x, y)
@@ -224,7 +216,7 @@ LOGADDEXP = Op(
     doc="`log(exp(x) + exp(y))`, without overflow.",
     params=XY,
     typing=floating,
-    compute=Elementwise(_logaddexp),
+    compute=Elementwise(math_body("logaddexp")),
     vjp=(
         lambda e, g, out, x, y: e.scale(g, _part_of(e, x, y)),
         lambda e, g, out, x, y: e.scale(g, _part_of(e, y, x)),

@@ -40,7 +40,7 @@ def _t(x: str) -> str:
 FITS = {
     "exponential._TAIL_F32": Fit("exp(x)-1-x", range(2, 7), "single", f"-({_LN2})", _LN2),
     "exponential._TAIL_F64": Fit("exp(x)-1-x", range(2, 13), "double", f"-({_LN2})", _LN2),
-    "power._EXP_TAIL": Fit("(exp(x)-1-x-x^2/2)/x^3", range(10), "double", "-(log(2)/2+1b-10)", "log(2)/2+1b-10"),
+    "exponential.CUBIC_TAIL": Fit("(exp(x)-1-x-x^2/2)/x^3", range(10), "double", "-(log(2)/2+1b-10)", "log(2)/2+1b-10"),
     "power._EXP2_FOR_F32": Fit("2^x", range(8), "double", "-0.5-1b-10", "0.5+1b-10"),
     "power._LOG2_FOR_F32": Fit(f"{_ATANH}/log(2))", range(6), "double", "1b-40", _S2),
     "power._INVERSE_CBRT": Fit("x^(-1/3)", range(6), "double", "0.35", "2.83", "relative"),

@@ -6,7 +6,7 @@ All reduce to `2**n * exp(r)` with |r| ≤ ln(2)/2, n an integer, and scale by t
 
 from __future__ import annotations
 
-from graphdsl.ops.math.parts import LN2, LOG2_E, clamp, number, poly, quick_two_sum
+from graphdsl.ops.math.parts import LN2, LOG2_E, clamp, number, poly, quick_two_sum, two_product
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import F32, I32
 
@@ -18,6 +18,12 @@ _TAIL_F64 = (
     "0x1.ffffffffffffcp-2 0x1.555555555555bp-3 0x1.5555555556169p-5 0x1.111111110ed9ap-7 0x1.6c16c168ea5d1p-10 "
     "0x1.a01a01b3224dp-13 0x1.a01a0dba3638p-16 0x1.71ddf0d397c57p-19 0x1.27cf7f5af6d3ep-22 0x1.af6aef1493a61p-26 "
     "0x1.3bfd5dbe0bbadp-29"
+)
+
+# (exp(r) - 1 - r - r**2 / 2) / r**3, likewise, off by less than 2**-55.5
+CUBIC_TAIL = (
+    "0x1.5555555555556p-3 0x1.5555555555556p-5 0x1.11111111106f2p-7 0x1.6c16c16c15f24p-10 0x1.a01a01a919835p-13 "
+    "0x1.a01a01a8b2b5cp-16 0x1.71de09dc3d609p-19 0x1.27e4d60dd773cp-22 0x1.af3ff3cbac1fp-26 0x1.1f7d212417122p-29"
 )
 
 
@@ -36,9 +42,16 @@ def expm1(code: Code, x: S) -> S:
     inverse = inverse_power(code, x, k)
     less = 1.0 - inverse
     total, lost = quick_two_sum(less, r)
-    rest = code.fma(tail(code, r), r * r, left) + ((1.0 - less) - inverse)
-    result = scale(code, total + (lost + rest), k)
-    return code.op2("copysign", result, x)
+    lost = lost + ((1.0 - less) - inverse)
+    if x.dtype is F32:
+        result = total + (lost + code.fma(tail(code, r), r * r, left))
+    else:
+        # where `total` is about 0.2 an error of r**2 would count
+        half_square, error = two_product(code, 0.5 * r, r)
+        total, more = quick_two_sum(total, half_square)
+        cubed = code.fma(r * (2.0 * half_square), poly(code, r, CUBIC_TAIL), left)
+        result = total + (lost + more + (cubed + error))
+    return code.op2("copysign", scale(code, result, k), x)
 
 
 def reduce(code: Code, x: S) -> tuple[S, S, S]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from graphdsl.ops.math.exponential import CUBIC_TAIL
 from graphdsl.ops.math.logarithm import log_pair, split
 from graphdsl.ops.math.parts import (
     LN2,
@@ -23,11 +24,6 @@ from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import F32, F64
 
 _SHIFT = 1.5 * 2.0**52  # added, it rounds to an integer and leaves it in the low bits
-# (exp(r) - 1 - r - r**2 / 2) / r**3 on |r| ≤ ln(2)/2, fpminimax, off by less than 2**-55.5
-_EXP_TAIL = (
-    "0x1.5555555555556p-3 0x1.5555555555556p-5 0x1.11111111106f2p-7 0x1.6c16c16c15f24p-10 0x1.a01a01a919835p-13 "
-    "0x1.a01a01a8b2b5cp-16 0x1.71de09dc3d609p-19 0x1.27e4d60dd773cp-22 0x1.af3ff3cbac1fp-26 0x1.1f7d212417122p-29"
-)
 # for f32, fpminimax: 2**f on |f| ≤ 1/2, off by less than 2**-34; log2((1 + s) / (1 - s)) / s in s**2, 2**-43.5
 _EXP2_FOR_F32 = (
     "0x1.ffffffffa5a6p-1 0x1.62e42fef6bf41p-1 0x1.ebfbe0ac2435dp-3 0x1.c6b08e08bfc85p-5 0x1.3b29d6f7914b5p-7 "
@@ -163,7 +159,7 @@ def _exp2_parts(code: Code, x: Pair) -> tuple[Pair, S]:
     total, lost = quick_two_sum(code.const(F64, 1.0), r)
     total, more = quick_two_sum(total, half_square)
     least = code.fma(left, r, left) + error
-    least = code.fma(r * (2.0 * half_square), poly(code, r, _EXP_TAIL), least)
+    least = code.fma(r * (2.0 * half_square), poly(code, r, CUBIC_TAIL), least)
     return (total, lost + more + least), code.bits(shifted)
 
 
