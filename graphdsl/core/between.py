@@ -68,11 +68,10 @@ class Between:
         self.walked: set[Node] = set()
         self.through: dict[Derive, None] = {}
         self.calls: dict[Call, None] = {}
-        self.ended = False  # every path was walked to its end before the entry of the function
         self.effort = 0
         self.instances = instances
         self.holders = [self._holders(t) for t in derive.targets]
-        self.reach = [self._reach(h) for h in self.holders]
+        self.reach = [instances.reach(frozenset(h)) for h in self.holders]
         self._needs: dict[tuple[Func, int], frozenset[int]] = {}
         self._walk()
 
@@ -82,17 +81,6 @@ class Between:
         if isinstance(target, ParamTarget):
             return {v for v, d in self.links.defs.items() if isinstance(d.instr, Leaf) and d.instr.param == target.name}
         return _closure([target], lambda v: self.links.origins.get(v, ()))
-
-    def _reach(self, holders: set[Node]) -> set[Node]:
-        """All that may depend on what a target holds at any time."""
-        seen = {(v, False, False) for v in holders}
-        todo = list(seen)
-        while todo:
-            for step in self.links.onward(*todo.pop()):
-                if step not in seen:
-                    seen.add(step)
-                    todo.append(step)
-        return {node for node, _, _ in seen}
 
     def first_held(self) -> list[frozenset[Node] | None]:
         """What holds the targets where the walk begins."""
@@ -194,38 +182,43 @@ class Between:
         path = self.links.path(self.derive)
         for k, (block, position) in enumerate(path):
             run(self.block(block, position, state))
-            if self.settled(state):
-                self.ended = True
+            if self.settled(state) or k + 1 == len(path):
                 return
-            if k + 1 < len(path):
-                owner = self.links.owner[block].instr
-                state = run(self._leave(owner, block, state))
-                if self.finished(state):
-                    self.ended = True
-                    return
+            owner = self.links.owner[block].instr
+            state = run(self._leave(owner, block, state))
+            if self.finished(state):
+                return
 
     def block(self, block: Block, position: int, state: State) -> Steps[None]:
         """Back over the instructions before `position`."""
         self.effort += 1
+        if self.finished(state):
+            return
         for instr in reversed(block.body[:position]):
-            if self.finished(state):
+            outs = results(instr)
+            if not any(self._concerns(v, state) for v in outs) and not self.concerns_inside(instr, state):
+                continue
+            if isinstance(instr, If | While | For | Call):
+                yield self._region(instr, state)
+            else:
+                self.plain(instr, state)
+            if len(state.live) <= len(state.held) and self.settled(state):
+                state.live.clear()
                 return
-            match instr:
-                case If() | While() | For() | Call():
-                    if any(self._concerns(v, state) for v in instr.outs) or self.touches(instr, state):
-                        yield self._region(instr, state)
-                case _:
-                    self.plain(instr, state)
+
+    def concerns_inside(self, instr: Any, state: State) -> bool:
+        """Whether an instruction concerns the walk otherwise than by its results."""
+        return self.touches(instr, state)
+
+    def enter(self, call: Call, state: State, inner: State) -> None:
+        """What else is live in a function that is walked because a target may be there."""
 
     def touches(self, instr: Any, state: State) -> bool:
-        """Whether a region concerns the walk otherwise than by its results."""
-        return any(
-            h is not None and isinstance(t, ParamTarget) and self._leaf_inside(instr, i)
-            for i, (t, h) in enumerate(zip(self.derive.targets, state.held, strict=True))
-        )
+        """Whether a target may be found in a region that is not among its results."""
+        return any(h is not None and self._leaf_inside(instr, i) for i, h in enumerate(state.held))
 
     def _leaf_inside(self, instr: Any, i: int) -> bool:
-        if isinstance(instr, Call):
+        if not isinstance(self.derive.targets[i], ParamTarget) or instr not in self.links.first:
             return False
         return any(self.links.inside(v, instr) for v in self.holders[i])
 
@@ -282,6 +275,7 @@ class Between:
             case Call(func=func, args=args, outs=outs):
                 self.calls[instr] = None
                 inner = self.move(state, outs, func.body.yields)
+                self.enter(instr, state, inner)
                 yield self.block(func.body, len(func.body.body), inner)
                 for p in func.body.params:
                     self.found(p, None, inner)

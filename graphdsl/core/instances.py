@@ -23,6 +23,7 @@ class Instances:
         self._known: dict[Pair, bool] = {}
         self._later: dict[Node, set[Node]] = {}
         self._handed: dict[Value, set[Node]] = {}
+        self._reach: dict[frozenset[Node], set[Node]] = {}
 
     def depends(self, value: Node, holder: Node) -> bool:
         """Whether `value` may be, or depend on, what `holder` holds (where it is known that some path leads there)."""
@@ -96,6 +97,19 @@ class Instances:
             return None
         index = made.index - (1 if isinstance(loop, For) else 0)
         return index if index >= 0 else None
+
+    def reach(self, holders: frozenset[Node]) -> set[Node]:
+        """All that may depend on what these values hold at any time."""
+        if holders not in self._reach:
+            seen = {(v, False, False) for v in holders}
+            todo = list(seen)
+            while todo:
+                for step in self.links.onward(*todo.pop()):
+                    if step not in seen:
+                        seen.add(step)
+                        todo.append(step)
+            self._reach[holders] = {node for node, _, _ in seen}
+        return self._reach[holders]
 
     def handed_on(self, holder: Value) -> set[Node]:
         """The values that a join may hand on, through other joins."""

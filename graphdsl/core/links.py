@@ -61,7 +61,9 @@ class Links:
         self.sources: dict[Node, list[Node]] = defaultdict(list)  # both kinds, backwards, but not into calls
         self.enters: dict[Node, list[tuple[Call, int]]] = defaultdict(list)  # as argument `i` of a call
         self.leaves: dict[Node, list[Value]] = defaultdict(list)  # as what a function gives: the results of its calls
+        self.effects: dict[Node, list[Value]] = defaultdict(list)  # from a param of a function to memory it was given
         self.derives: list[Derive] = []
+        self.calls: dict[Call, Block] = {}  # with the block in which they stand
         self._params: dict[tuple[Func, int], frozenset[int]] = {}
         self._count = 0
         for func in self.funcs:
@@ -103,6 +105,8 @@ class Links:
         if not entered:
             for out in self.leaves.get(node, ()):
                 yield out, made, False
+        for arg in self.effects.get(node, ()):
+            yield arg, True, False
 
     def params_of(self, func: Func, result: int) -> frozenset[int]:
         """The params on which a result of a function depends; through recursive calls until nothing changes."""
@@ -170,8 +174,11 @@ class Links:
             self._block(region, Owner(func, instr, parent))
         if not inner:
             self._outs(instr, parent)
-        if isinstance(instr, Derive):
-            self.derives.append(instr)
+        match instr:
+            case Derive():
+                self.derives.append(instr)
+            case Call():
+                self.calls[instr] = parent
         self.link(instr)
 
     def _block(self, block: Block, owner: Owner) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from graphdsl.core.clone import clone_block
-from graphdsl.core.instances import Instances
 from graphdsl.core.ir import Block, Call, Derive, Func, Program, Value, walk
 from graphdsl.core.printer import functions
 from graphdsl.graph.between import GraphBetween
@@ -68,22 +67,23 @@ def _copy(main: Func) -> tuple[Func, dict[Value, Value]]:
 
 def differentiate(main: Func, setting: Setting) -> None:
     """Build every derivative of `main` and of what it calls, in place."""
-    saving = Saving(setting)
-    for derive in in_order(main):
+    saving = Saving(main, setting)
+    first = saving.links
+    walks = {d: GraphBetween(first, d, saving.instances) for d in first.derives}
+    for derive in in_order(main, walks, first):
         tape = saving.new_tape(derive.span)
-        between = prepare(main, derive, saving, tape)
+        between = prepare(walks[derive], saving, tape)
         block = saving.links.defs[derive.outs[0]].block
         code = Reverse(derive, between, saving, tape).build()
         position = next(i for i, instr in enumerate(block.body) if instr is derive)
         block.body[position : position + 1] = code
+        saving.unlinked.add(derive)
     _finish(main, saving.place_tapes())
 
 
-def in_order(main: Func) -> list[Derive]:
+def in_order(main: Func, walks: dict[Derive, GraphBetween], links: GraphLinks) -> list[Derive]:
     """Every derivative after those through whose results it walks, and after those of the functions it calls."""
-    links = GraphLinks(main)
-    instances = Instances(links)
-    through = {d: list(GraphBetween(links, d, instances).through) for d in links.derives}
+    through = {d: list(walk.through) for d, walk in walks.items()}
     ordered: dict[Derive, None] = {}
     for derive in sorted(links.derives, key=_depths(main, links)):
         stack = [derive]

@@ -19,10 +19,11 @@ from graphdsl.source.record import dataclass
 
 @dataclass(frozen=True)
 class Key:
-    """What is live at a call: the results that have a cotangent; and for each target, the results that may be it (none:
-    it is looked for elsewhere; None: it is found)."""
+    """What is live at a call: the results that have a cotangent, and the shadows among the arguments that something was
+    taken from; and for each target, the results that may be it (none: it is looked for elsewhere; None: it is found)."""
 
     live: tuple[int, ...]
+    shadows: tuple[int, ...]
     held: tuple[tuple[int, ...] | None, ...]
 
     @property
@@ -81,12 +82,15 @@ class Calling(Walk):
         results = call.outs[:-1]
         self._same_tapes(call)
         live = tuple(i for i, v in enumerate(results) if v in state.sums and v.type.dtype.is_float)
-        key = Key(live, tuple(_held(results, h) for h in state.held))
+        shadows = [i for i, p in enumerate(call.func.body.params) if p in self.links.shadows]
+        taken = tuple(i for i in shadows if call.args[i] in state.sums)
+        key = Key(live, taken, tuple(_held(results, h) for h in state.held))
         made = self.functions.reversed(call.func, key)
         given = [self.tape.value, self.frames.value(call.outs[-1])]
         self.frames.reach()
         if self.functions.shadowed:
             given.append(self.shadow())
+        given += [self.shadow_of(call.args[i]) for i in shadows]
         for k in live:
             t = call.func.body.yields[k].type
             given.append(self.as_type(self.total(results[k], state), Type(t.dtype, t.shape)))
@@ -151,6 +155,9 @@ class Reversing(Calling):
         if self.functions.shadowed:
             self.code.params.append(self._shadow)
         frame = Frame(body, at=place)
+        for shadow in self.func.body.params:
+            if shadow in self.links.shadows:
+                frame.known[shadow] = self._param(PLACE)
         self.frames.enter(frame)
         self.at(self.func.span)
         state = self._start()
@@ -167,6 +174,7 @@ class Reversing(Calling):
         yields, n = self.func.body.yields, len(self.key.held)
         totals = [(k, self._param(Type(yields[k].type.dtype, yields[k].type.shape))) for k in self.key.live]
         state = State({}, [None if h is None else {} for h in self.key.held], [PLACELESS] * n, [False] * n)
+        state.sums.update((self.func.body.params[i], None) for i in self.key.shadows)
         for i in self.key.targets:
             held = state.held[i] = {}
             for k in self.key.held[i] or ():

@@ -9,43 +9,45 @@ from __future__ import annotations
 from typing import Any
 
 from graphdsl.core.clone import clone_block
-from graphdsl.core.instances import Instances
 from graphdsl.core.ir import Block, Call, Derive, Func, Value
 from graphdsl.graph.between import GraphBetween
 from graphdsl.graph.ir import Push, Put, Read, Record, Take
-from graphdsl.graph.links import GraphLinks
 from graphdsl.graph.saving import PLACE, Entry, Saving, Tape
 
 
-def prepare(main: Func, derive: Derive, saving: Saving, tape: Tape) -> GraphBetween:
-    """Give every call that the walk comes through a function that saves; the walk, then."""
-    while True:
-        saving.links = links = GraphLinks(main)
-        between = GraphBetween(links, derive, Instances(links))
-        own = links.func_of(derive)
-        fresh = [
-            (call, within)
-            for call, within in _calls(links)
-            if call.func.body not in saving.params
-            and (within is own or within.body in saving.params)
-            and call in between.calls
-        ]
-        if not fresh:
-            return between
-        for call, within in fresh:
-            given = saving.params.get(within.body, tape)
+def prepare(before: GraphBetween, saving: Saving, tape: Tape) -> GraphBetween:
+    """Give every call that a walk comes through a function that saves; the walk, then. `before` is what it was when
+    nothing was built."""
+    derive, between = before.derive, before
+    if not saving.unlinked.isdisjoint(before.through):
+        saving.link()
+    if saving.links is not before.links:
+        between = GraphBetween(saving.links, derive, saving.instances)
+    while fresh := _unprepared(derive, saving, between):
+        links = saving.links
+        for call, block in fresh:
+            given = saving.params.get(links.owner[block].func.body, tape)
             if given is tape:
-                around = set(saving.around(links.defs[call.outs[0]].block))
+                around = set(saving.around(block))
                 saving.reach(tape, next(block for block, _ in links.path(derive) if block in around))
             call.func = saving_form(call.func, saving)
             call.args = (*call.args, given.value)
             call.outs = (*call.outs, Value(PLACE))
+        saving.link()
+        between = GraphBetween(saving.links, derive, saving.instances)
+    return between
 
 
-def _calls(links: GraphLinks) -> list[tuple[Call, Func]]:
-    """Every call, with the function in which it stands."""
-    found = {d.instr: links.owner[d.block].func for d in links.defs.values() if isinstance(d.instr, Call)}
-    return list(found.items())
+def _unprepared(derive: Derive, saving: Saving, between: GraphBetween) -> list[tuple[Call, Block]]:
+    """The calls that the walk comes through, and that save nothing yet, with the block in which they stand."""
+    links = saving.links
+    own = links.func_of(derive)
+    return [
+        (call, block)
+        for call in between.calls
+        if call.func.body not in saving.params and (block := links.calls[call])
+        if links.owner[block].func is own or links.owner[block].func.body in saving.params
+    ]
 
 
 def saving_form(func: Func, saving: Saving) -> Func:

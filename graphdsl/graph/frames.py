@@ -94,6 +94,7 @@ class Frames:
                 frame.head.append(Const(span, number, again))
                 return again
             case Read(record=record, at=at, fields=fields, outs=outs):
+                self.saving.unite_record(self.tape, record)
                 self.reach()
                 return self._read(frame, record, self.value(at), fields[outs.index(value)], value)
             case Push() if frame.block in self.saving.entries and self.saving.entries[frame.block].push is instr:

@@ -119,19 +119,3 @@ class Fused:
     args: tuple[Value, ...]
     body: Block
     outs: tuple[Value, ...]
-
-
-# ---- no longer made by anything: `Read` with a place took their part. They go as soon as native/ has gone over.
-
-
-@dataclass(eq=False, repr=False, slots=True)
-class Rewind:
-    span: Span
-    tape: Value
-
-
-@dataclass(eq=False, repr=False, slots=True)
-class Pop:
-    span: Span
-    tape: Value
-    outs: tuple[Value, ...]

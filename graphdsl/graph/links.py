@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphdsl.core.ir import Value
+from graphdsl.core.ir import Call, Func, Value
 from graphdsl.core.links import Links
-from graphdsl.graph.ir import Push, Put, Read, Record, Result, Take
+from graphdsl.core.structure import regions
+from graphdsl.graph.ir import NewShadow, Push, Put, Read, Record, Result, Take
 from graphdsl.ops.types import DType
 
 Field = tuple[str, Record, int]
@@ -34,6 +35,41 @@ def leads(value: Value) -> bool:
 class GraphLinks(Links):
     """Of a graph in which some derivatives may have been built already."""
 
+    def __init__(self, main: Func) -> None:
+        self.shadows: set[Value] = set()
+        super().__init__(main)
+        self._given_shadows()
+        self._used: dict[Any, frozenset[Value]] = {}
+
+    def _given_shadows(self) -> None:
+        """Params for which shadows are passed are shadows; what a function puts there it puts into what it was given."""
+        before = -1
+        while len(self.shadows) != before:
+            before = len(self.shadows)
+            for call in self.calls:
+                pairs = zip(call.args, call.func.body.params, strict=True)
+                self.shadows.update(p for a, p in pairs if a in self.shadows)
+        for call in self.calls:
+            for arg, param in zip(call.args, call.func.body.params, strict=True):
+                if param in self.shadows:
+                    self.effects[param].append(arg)
+
+    def shadows_in(self, instr: Any) -> frozenset[Value]:
+        """The shadows into which something may be put in a region or by a call."""
+        if instr not in self._used:
+            found: set[Value] = set()
+            todo = [instr]
+            while todo:
+                match todo.pop():
+                    case Put(shadow=shadow):
+                        found.add(shadow)
+                    case Call(args=args):
+                        found.update(a for a in args if a in self.shadows)
+                    case other:
+                        todo.extend(i for block in regions(other) for i in block.body)
+            self._used[instr] = frozenset(found)
+        return self._used[instr]
+
     def carries(self, value: Value) -> bool:
         return value.type.dtype.is_float or leads(value)
 
@@ -49,6 +85,8 @@ class GraphLinks(Links):
                 for i, v in zip(fields, outs, strict=True):
                     self.makes(saved(record, i), v)
                     self.makes(at, v)
+            case NewShadow(out=out):
+                self.shadows.add(out)
             case Put(shadow=shadow, record=record, fields=fields, values=values):
                 for i, v in zip(fields, values, strict=True):
                     self.makes(v, summed(record, i))

@@ -183,10 +183,12 @@ class _Trips:
         live = [j for j in range(n) if self.bound[j] in state.sums or self.params[j] in wanted]
         sums = {j: self.carry_sum(self.bound[j], self.params[j]) for j in live if _float(self.bound[j])}
         marks = [j for j in live if not _float(self.bound[j])]
-        outer = {v: self.carry_sum(v, v) for v in self.outer_values() if v in wanted and _float(v)}
         unfound = [i for i, h in enumerate(state.held) if h is not None]
         concerned = [i for i in unfound if self.concerns_target(i)]
         self.targets = unfound if concerned and walk.settles else concerned
+        holders = {v for i in self.targets for v in walk.between.holders[i]}
+        summed = [v for v in self.outer_values() if _float(v) and (v in wanted or v in holders)]
+        outer = {v: self.carry_sum(v, v) for v in summed}
         flags = {i: self.carry_flags(i) for i in self.targets}
         found = {i: self.carry(state.found[i]) for i in self.targets}
         done = {i: self.carry(as_value(walk.emit, state.done[i])) for i in self.targets}
@@ -202,6 +204,7 @@ class _Trips:
         current = Value(PLACE, "at")
         frame = Frame(loop.body, at=current)
         hidden = walk.frames.enter(frame)
+        settles, walk.settles = walk.settles, walk.settles and bool(self.targets)
         with walk.into(self.code):
             walk.begin(loop.body, len(loop.body.body), inner)
             self.to_yields(inner, flags, yields)
@@ -216,6 +219,7 @@ class _Trips:
                 c.following = walk.total(v, inner)
             self.end_targets(inner, flags, found, done)
             self.end_place(frame, current)
+        walk.settles = settles
         walk.frames.leave(frame, hidden)
         self.code.body[:0] = frame.head
         self.write(once, done)
@@ -223,6 +227,7 @@ class _Trips:
         for v in self.bound:
             state.sums.pop(v, None)
         state.sums.update((v, c.result) for v, c in outer.items())
+        state.sums.update((v, None) for v in self.marked(inner) if v not in state.sums)
         self.after_targets(state, flags, found, done, inits)
         for j in reversed(range(n)):
             if j in sums:
@@ -269,6 +274,10 @@ class _Trips:
             for bound, following in zip(self.bound, yields, strict=True):
                 if bound in flags[i] and held is not None:
                     held[following] = either(self.walk.emit, held.get(following, False), flags[i][bound].param)
+
+    def marked(self, inner: State) -> list[Value]:
+        """Places and shadows from outside that the trips lead on to."""
+        return [v for v, total in inner.sums.items() if total is None and not self.walk.links.inside(v, self.loop)]
 
     # ---- the ends ----
 

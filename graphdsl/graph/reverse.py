@@ -47,10 +47,9 @@ class Reverse(Calling):
         self.at(self.derive.span)
         for out, found in zip(self.derive.outs, state.found, strict=True):
             self.write(Result(self.derive.span, self.as_type(found, out.type), out))
-        code: list[Any] = self.code.body
         if self._shadow is not None:
-            code.insert(0, NewShadow(self.derive.span, self.tape.value, self._shadow))
-        return code
+            self.start_code.append(NewShadow(self.derive.span, self.tape.value, self._shadow))
+        return [*self.start_code, *self.code.body]
 
     def start(self) -> State:
         """The state at the derivative itself."""

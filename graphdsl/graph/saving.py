@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphdsl.core.emit import Emit
-from graphdsl.core.ir import Apply, Block, Const, For, Func, If, Value, While
+from graphdsl.core.instances import Instances
+from graphdsl.core.ir import Apply, Block, Const, Derive, For, Func, If, Value, While
 from graphdsl.core.links import Def
 from graphdsl.graph.ir import NewTape, Push, Record
 from graphdsl.graph.links import GraphLinks
@@ -59,15 +60,23 @@ class Entry:
 class Saving:
     """The entries of one graph, with its tapes."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, main: Func, setting: Setting) -> None:
+        self.main = main
         self.setting = setting
-        self.links: GraphLinks  # of the graph as it was before the derivative now being built
+        self.unlinked: set[Derive] = set()  # built since `links` were made: nobody walks through them
+        self.link()
         self.entries: dict[Block, Entry] = {}
         self.places: dict[Any, Value] = {}  # of a branch, a loop: its result that is the place of the last entry
         self.counts: dict[While, tuple[Value, ...]] = {}
         self.tapes: list[Tape] = []
         self.forms: dict[Func, Func] = {}  # functions that save, for those that do not
         self.params: dict[Block, Tape] = {}  # the tapes that those are given, by their bodies
+
+    def link(self) -> None:
+        """Find out anew how values flow."""
+        self.links = GraphLinks(self.main)
+        self.instances = Instances(self.links)
+        self.unlinked.clear()
 
     # ---- tapes ----
 

@@ -7,8 +7,9 @@ where it comes to a value that may be a target, that is found. Regions are in `.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from graphdsl.core.emit import Emit
@@ -20,9 +21,10 @@ from graphdsl.core.structure import results
 from graphdsl.graph import regions
 from graphdsl.graph.between import GraphBetween
 from graphdsl.graph.frames import Frames
-from graphdsl.graph.ir import Push, Put, Read, Result, Take
+from graphdsl.graph.ir import NewShadow, Push, Put, Read, Record, Result, Take
 from graphdsl.graph.links import GraphLinks, saved, summed
-from graphdsl.graph.saving import Saving, Tape
+from graphdsl.graph.rename import graph_body
+from graphdsl.graph.saving import PLACE, Saving, Tape
 from graphdsl.graph.walking import Flag, State, as_value, either, negated
 from graphdsl.ops.op import Setting
 from graphdsl.ops.table import OPS
@@ -33,7 +35,8 @@ from graphdsl.source.span import Span
 class Walk(ABC):
     """The walk of `derive`: in its own function, or in one that was called before it. `tape` is the one it reads."""
 
-    settles = True  # whether all that is live is known here, so that the walk may end as soon as that is found
+    # whether all that is live is known here, and what is found is handed on: so that the walk may end where it is settled
+    settles = True
 
     def __init__(self, derive: Derive, between: GraphBetween, saving: Saving, tape: Tape) -> None:
         self.derive = derive
@@ -43,7 +46,9 @@ class Walk(ABC):
         self.setting: Setting = saving.setting
         self.tape = tape
         self.frames = Frames(saving, tape)
+        self.watchful = bool(saving.links.shadows) or any(isinstance(t, ParamTarget) for t in derive.targets)
         self.code = Block()
+        self.start_code: list[Any] = []  # what stands before all
         self.emit = Emit(self.code, self.setting, derive.span)
 
     @abstractmethod
@@ -98,8 +103,10 @@ class Walk(ABC):
     # ---- sums ----
 
     def wants(self, node: Node, state: State) -> bool:
-        """Whether a cotangent for `node` serves some target."""
-        return node in self.between.values and self.between.wanted(node, state.held)
+        """Whether a cotangent for `node` serves some target; always where it may be one itself."""
+        if node in self.between.values and self.between.wanted(node, state.held):
+            return True
+        return isinstance(node, Value) and state.holds(node)
 
     def pass_on(self, value: Value, total: Value | None, state: State) -> None:
         """A join hands its whole sum on to what it got `value` from."""
@@ -136,19 +143,23 @@ class Walk(ABC):
 
     def block(self, block: Block, position: int, state: State) -> Steps[None]:
         """Back over the instructions before `position`."""
+        if state.finished:
+            return
         for instr in reversed(block.body[:position]):
-            if state.finished:
+            if not self._concerned(instr, state):
+                continue
+            if isinstance(instr, If | While | For | Call):
+                self.at(instr.span)
+                yield self.region(instr, state)
+            else:
+                self.plain(instr, state)
+            if len(state.sums) <= len(state.held) and self.settle(state):
                 return
-            match instr:
-                case If() | While() | For() | Call():
-                    if any(v in state.sums or state.holds(v) for v in instr.outs) or self._touches(instr, state):
-                        self.at(instr.span)
-                        yield self.region(instr, state)
-                case _:
-                    self.plain(instr, state)
 
-    def _touches(self, instr: Any, state: State) -> bool:
-        return self.between.touches(instr, state.abstract())
+    def _concerned(self, instr: Any, state: State) -> bool:
+        if any(v in state.sums or state.holds(v) for v in results(instr)):
+            return True
+        return self.watchful and self.between.concerns_inside(instr, state.abstract())
 
     def region(self, instr: Any, state: State) -> Steps[None]:
         if state.held and self._held_there(instr, state) and self.settle(state):
@@ -165,7 +176,7 @@ class Walk(ABC):
                     self.capture(v, state.sums.pop(v, None), state)
 
     def _held_there(self, instr: Any, state: State) -> bool:
-        return any(state.holds(v) for v in instr.outs) or self._touches(instr, state)
+        return any(state.holds(v) for v in instr.outs) or self.between.touches(instr, state.abstract())
 
     def at_entry(self, func: Func, state: State) -> None:
         """At the entry of a function: its params are new values."""
@@ -181,8 +192,6 @@ class Walk(ABC):
             self.put(instr, state)
             return
         outs = results(instr)
-        if not any(v in state.sums or state.holds(v) for v in outs):
-            return
         self.at(instr.span)
         if isinstance(instr, Convert):
             self.convert(instr, state)
@@ -320,36 +329,76 @@ class Walk(ABC):
 
     def begin(self, block: Block, position: int, state: State) -> None:
         """At the end of what is walked of `block`: sums that saved values already got elsewhere."""
-        for instr in block.body[:position]:
+        body = graph_body(block)[:position]
+        overwritten = {(i.shadow, i.at, i.record) for i in body if isinstance(i, Put)}
+        for instr in body:
             match instr:
                 case Push(record=record, values=values, out=out):
                     fields = [(i, v) for i, v in enumerate(values) if saved(record, i) in self.between.values]
-                    self._begin(record, out, fields, state)
+                    self._begin(self.shadow, record, out, fields, state)
                 case Read(record=record, at=at, fields=indices, outs=outs):
-                    self._begin(record, at, list(zip(indices, outs, strict=True)), state)
+                    self._begin(self.shadow, record, at, list(zip(indices, outs, strict=True)), state)
+                case Take(shadow=shadow, record=record, at=at, fields=indices, outs=outs):
+                    if (shadow, at, record) not in overwritten:
+                        given = list(zip(indices, outs, strict=True))
+                        self._begin(partial(self.shadow_of, shadow), record, at, given, state)
+                case Put(shadow=shadow, record=record, at=at):
+                    given = self._put_fields(instr, state)
+                    self._begin(partial(self.shadow_of, shadow), record, at, given, state)
 
-    def _begin(self, record: Any, at: Value, fields: list[tuple[int, Value]], state: State) -> None:
+    def _begin(
+        self,
+        shadow: Callable[[], Value],
+        record: Record,
+        at: Value,
+        fields: list[tuple[int, Value]],
+        state: State,
+    ) -> None:
         wanted = [(i, v) for i, v in fields if v.type.dtype.is_float and self.wants(v, state)]
         if not wanted:
             return
         outs = tuple(Value(Type(v.type.dtype, v.type.shape)) for _, v in wanted)
         place = self.frames.value(at)
         self.frames.reach()
-        self.write(Take(self.emit.span, self.shadow(), record, place, tuple(i for i, _ in wanted), outs))
+        self.write(Take(self.emit.span, shadow(), record, place, tuple(i for i, _ in wanted), outs))
         state.sums.update((v, out) for (_, v), out in zip(wanted, outs, strict=True))
 
     def read(self, instr: Read, totals: list[Value | None], state: State) -> None:
         """Sums for saved values go back to where those are kept."""
         given = [(i, t) for i, t in zip(instr.fields, totals, strict=True) if t is not None]
         if given:
-            place = self.frames.value(instr.at)
-            fields, values = tuple(i for i, _ in given), tuple(t for _, t in given)
-            self.write(Put(self.emit.span, self.shadow(), instr.record, place, fields, values))
+            self._put(self.shadow(), instr, given)
         self.pass_on(instr.at, None, state)
 
     def take(self, instr: Take, totals: list[Value | None], state: State) -> None:
-        raise NotImplementedError("third derivatives through saved values", summed)
+        """Sums for what was taken from a shadow are kept in a shadow of that one."""
+        given = [(i, t) for i, t in zip(instr.fields, totals, strict=True) if t is not None]
+        self._put(self.shadow_of(instr.shadow), instr, given)
+        self.pass_on(instr.shadow, None, state)
 
     def put(self, instr: Put, state: State) -> None:
+        """What was put somewhere has its sum from there; what was there before has none yet."""
         if instr.shadow in state.sums:
-            raise NotImplementedError("third derivatives through saved values")
+            given = [(i, self.zeros(v)) for i, v in self._put_fields(instr, state)]
+            self._put(self.shadow_of(instr.shadow), instr, given)
+
+    def _put(self, shadow: Value, instr: Any, given: list[tuple[int, Value]]) -> None:
+        if given:
+            place = self.frames.value(instr.at)
+            fields, values = tuple(i for i, _ in given), tuple(t for _, t in given)
+            self.write(Put(self.emit.span, shadow, instr.record, place, fields, values))
+
+    def _put_fields(self, instr: Put, state: State) -> list[tuple[int, Value]]:
+        pairs = zip(instr.fields, instr.values, strict=True)
+        return [(i, v) for i, v in pairs if summed(instr.record, i) in self.between.values and self.wants(v, state)]
+
+    def shadow_of(self, shadow: Value) -> Value:
+        """The shadow for the sums in a shadow of another derivative's walk."""
+        made = self.links.defs[shadow]
+        frame = self.frames.around[made.block]
+        if shadow not in frame.known:
+            frame.known[shadow] = Value(PLACE, "shadow")
+            instr = NewShadow(self.derive.span, self.tape.value, frame.known[shadow])
+            self.frames.reach()
+            (self.start_code if frame.visible else frame.head).append(instr)
+        return frame.known[shadow]

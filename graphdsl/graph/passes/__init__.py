@@ -19,8 +19,8 @@ from graphdsl.graph.passes.simplify import simplify
 Pass = Callable[[Func], None]
 
 PASSES: dict[str, Pass] = {
-    "simplify": simplify,
     "fold": fold_constants,
+    "simplify": simplify,
     "common": merge_common,
     "dead": drop_dead,
     "fuse": fuse,

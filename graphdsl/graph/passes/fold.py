@@ -1,6 +1,6 @@
 """Constant folding: an op on literals is computed once, by the very kernel that would compute it as the program runs.
 
-Where that fails it is left, to fail in its place. Only small results are kept as literals.
+Where that fails it is left, to fail in its place. A param is no literal, whatever its first value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from graphdsl.core.ir import Apply, Const, Func, Value
-from graphdsl.graph.rename import blocks_of, graph_body, rename
+from graphdsl.graph.passes.common import frozen
+from graphdsl.graph.rename import blocks_of, graph_body
 from graphdsl.ops.op import Elementwise
 from graphdsl.ops.types import DType
 from graphdsl.runtime.kernels import kernel
@@ -21,35 +22,39 @@ _SCALARS = {DType.BOOL: bool, DType.I32: int, DType.I64: int, DType.F32: np.floa
 
 def fold_constants(main: Func) -> None:
     """Compute what depends on literals only."""
-    same: dict[Value, Value] = {}
     known: dict[Value, Any] = {}
+    kernels: dict[Any, Any] = {}
     for block in blocks_of(main):
         body = []
         for instr in graph_body(block):
-            made = _folded(instr, known)
+            made = _folded(instr, known, kernels)
             if isinstance(made, Const) and not made.out.type.shape and not isinstance(made.value, tuple):
                 known[made.out] = _SCALARS[made.out.type.dtype](made.value)
             body.append(made)
         block.body = body
-    rename(main, same)
 
 
-def _folded(instr: Any, known: dict[Value, Any]) -> Any:
+def _folded(instr: Any, known: dict[Value, Any], kernels: dict[Any, Any]) -> Any:
     """The instruction, or the literal that it comes to."""
     match instr:
         case Apply(op=op, args=args, attrs=attrs, outs=(out,)) if (
             isinstance(op.compute, Elementwise) and not out.type.shape and all(a in known for a in args)
         ):
-            value = _computed(op, args, attrs, known)
+            value = _computed(op, args, attrs, known, kernels)
             return instr if value is None else Const(instr.span, value, out)
         case _:
             return instr
 
 
-def _computed(op: Any, args: tuple[Value, ...], attrs: Any, known: dict[Value, Any]) -> float | int | bool | None:
+def _computed(
+    op: Any, args: tuple[Value, ...], attrs: Any, known: dict[Value, Any], kernels: dict[Any, Any]
+) -> float | int | bool | None:
+    key = (op, frozen(attrs), *(a.type.dtype for a in args))
+    if key not in kernels:
+        kernels[key] = kernel(op, tuple(a.type for a in args), attrs)
     try:
         with np.errstate(all="ignore"):
-            value = kernel(op, tuple(a.type for a in args), attrs)(*(known[a] for a in args))
+            value = kernels[key](*(known[a] for a in args))
     except Fault:
         return None
     return value if isinstance(value, bool | int) else float(value)
