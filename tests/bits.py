@@ -109,7 +109,7 @@ def draws() -> Iterator[tuple[str, Any]]:
 
 def large() -> Iterator[tuple[str, Any]]:
     """Enough work for several threads."""
-    a, b = numbers(F32, (300, 400), 6), numbers(F32, (400, 150), 7)
+    a, b = numbers(F32, (300, 400), 6), numbers(F32, (400, 151), 7)
     yield "@ large", made(OPS["matmul"], Type(F32, a.shape), Type(F32, b.shape))(a, b)
     yield "@ wide", made(OPS["matmul"], Type(F32, b.T.shape), Type(F32, a.T.shape))(b.T, a.T)
     yield "@ stack", made(OPS["matmul"], Type(F32, (6, 300, 400)), Type(F32, b.shape))(np.stack([a] * 6), b)

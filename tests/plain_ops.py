@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from graphdsl.core.ir import Apply, Block, Const, Value
 from graphdsl.ops.indexing import write
@@ -23,6 +24,8 @@ SAME_NAMES = "exp log sin cos tan tanh sinh cosh cbrt exp2 expm1 log1p log2 log1
 KNOWN = {name: getattr(np, NUMPY_NAMES.get(name, name)) for name in (*SAME_NAMES, *NUMPY_NAMES)}
 KNOWN["softplus"] = lambda x: np.logaddexp(x.dtype.type(0), x)
 KNOWN["rsqrt"] = lambda x: 1 / np.sqrt(x)
+KNOWN |= {"erf": special.erf, "erfc": special.erfc, "lgamma": special.gammaln, "digamma": special.digamma}
+KNOWN["gelu"] = lambda x: x * special.ndtr(x)
 INTS = {F32: np.int32, I32: np.int32}
 
 

@@ -5,6 +5,7 @@ order.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,22 @@ import pytest
 
 from graphdsl.native.inventory import arity
 from graphdsl.ops import faults
-from graphdsl.ops.op import Elementwise, Op, Setting, TypeProblem
+from graphdsl.ops.op import Elementwise, Op, Setting, TypeProblem, Typing
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Size, Type
 from graphdsl.runtime import python_code, threads
+from graphdsl.runtime.contraction import _WORTH_SHARING
 from graphdsl.runtime.kernels import kernel
 from graphdsl.source.diagnostic import Fault
 from tests.bits import numbers
-from tests.test_native_scalar import same_bits
+from tests.test_native_scalar import exact_fma, same_bits
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 PYTHON = {F64: float, F32: np.float32, I32: int, I64: int, BOOL: bool}
 ATTRS: dict[str, dict[str, Any]] = {
     "cast": {"dtype": F32, "checked": False},
     "powi": {"k": 3},
+    "polygamma": {"order": 1},
     "in_range": {"axis": 0},
 }
 ELEMENTWISE = sorted(name for name, op in OPS.items() if isinstance(op.compute, Elementwise))
@@ -217,6 +220,7 @@ def test_matmul_of_every_rank(guard: int | None) -> None:
 def test_large_products_use_threads_and_keep_their_bits() -> None:
     rng = np.random.default_rng(2)
     a, b = rng.normal(size=(300, 200)), rng.normal(size=(200, 250))
+    assert a.shape[0] * b.size >= _WORTH_SHARING
     before = threads.count()
     results = []
     try:
@@ -258,3 +262,28 @@ def test_index_of_places() -> None:
     assert type(both) is float
     assert list(made("index", Type(F64, (2, 3)), Type(I64), spec=(("at",),))(x, 1)) == [3, 4, 5]
     assert type(made("index", Type(F32, (3,)), Type(I64), spec=(("at",),))(np.ones(3, "f4"), 1)) is np.float32
+
+
+def test_bodies_that_attrs_change_are_compiled_apart() -> None:
+    """Where they need native code; with other attrs it is another kernel."""
+
+    def body(code: Any, x: Any, *, times: int) -> Any:
+        for _ in range(times):
+            x = code.fma(x, x, code.const(x.dtype, 0.25))
+        code.fail(x > 1e9, faults.STEP)
+        return x
+
+    op = replace(
+        OPS["exp"],
+        name="trial",
+        faults=(faults.STEP,),
+        compute=Elementwise(body),
+        typing=lambda s, t, a: Typing((F64,), (t[0],), True),
+    )
+    x = np.linspace(-1, 1, 101)
+    for times in (1, 2):
+        expected = x
+        for _ in range(times):
+            expected = np.array([exact_fma(v, v, 0.25, F64) for v in expected])
+        same_bits(kernel(op, (Type(F64, (101,)),), {"times": times})(x), expected)
+        assert kernel(op, (Type(F64),), {"times": times})(float(x[7])) == expected[7]

@@ -72,7 +72,12 @@ SPECIAL = {
     I32: np.array([0, 1, -1, 5, -7, 2**31 - 1, -(2**31), 3], np.int32),
     BOOL: np.array([False, True]),
 }
-ATTRS: dict[str, dict[str, Any]] = {"cast": {"dtype": F64}, "powi": {"k": 3}, "in_range": {"axis": 0}}
+ATTRS: dict[str, dict[str, Any]] = {
+    "cast": {"dtype": F64},
+    "powi": {"k": 3},
+    "polygamma": {"order": 1},
+    "in_range": {"axis": 0},
+}
 
 
 def arity(op: Op) -> int:

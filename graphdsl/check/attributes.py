@@ -7,9 +7,9 @@ from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor
 from graphdsl.check.problems import nearest
+from graphdsl.check.sizes import remembered
 from graphdsl.check.values import POISON, Binding, Tensor
 from graphdsl.core.steps import Steps
-from graphdsl.ops.types import Size
 from graphdsl.syntax import ast
 
 ATTRIBUTES = ("T", "shape", "ndim", "size")
@@ -33,10 +33,7 @@ def attribute(f: Frame, node: ast.Attribute) -> Steps[Binding]:
         case "T":
             return f.apply("transpose", node.span, (x,), (node.value.span,), axes=None)
         case "shape":
-            return f.apply("shape", node.span, (x,))
+            return remembered(f, "shape", x, f.apply("shape", node.span, (x,)))
         case "ndim":
             return Tensor(f.whole(x.type.rank, node.span), x.type.rank)
-    size = f.apply("size", node.span, (x,))
-    if isinstance(size, Tensor) and x.type.rank == 1 and isinstance(x.type.shape[0], Size):
-        f.shared.sizes[size.value] = x.type.shape[0]
-    return size
+    return remembered(f, "size", x, f.apply("size", node.span, (x,)))

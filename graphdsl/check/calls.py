@@ -10,8 +10,9 @@ from graphdsl.check.arguments import match_arguments
 from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor, known
+from graphdsl.check.expressions import literal
 from graphdsl.check.functions import call_function
-from graphdsl.check.sizes import SizeArgs, claim_sizes, size_argument
+from graphdsl.check.sizes import SizeArgs, claim_sizes, remembered, size_argument
 from graphdsl.check.values import (
     NONE,
     NOTHING,
@@ -252,6 +253,8 @@ def apply_op(f: Frame, span: Span, op: Op, given: OpArgs) -> Binding:
         values += given.sizes.operands
         spans += given.sizes.spans
     result = f.apply(op, span, values, spans, **given.attrs)
+    if op.name in ("shape", "size") and isinstance(values[0], Value):
+        remembered(f, op.name, values[0], result, given.attrs.get("axis"))
     if given.sizes is not None and isinstance(result, Tensor) and op.name != "reshape":
         claim_sizes(f, result.value, given.sizes)
     return result
@@ -260,8 +263,6 @@ def apply_op(f: Frame, span: Span, op: Op, given: OpArgs) -> Binding:
 def _default(f: Frame, span: Span, param: Param) -> Value | None:
     if param.default is None:
         return None
-    from graphdsl.check.expressions import literal
-
     return literal(f, param.default, span).value
 
 

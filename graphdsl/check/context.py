@@ -66,9 +66,11 @@ class Shared:
     declared: dict[str, Span] = field(default_factory=dict)  # where those stand
     sizes: dict[Value, Size] = field(default_factory=dict)  # scalars that are the size of some dim
     fed_sizes: set[Dim] = field(default_factory=set)  # named sizes that feeds bind
+    shapes: dict[Value, Value] = field(default_factory=dict)  # `x.shape` → `x`
     claimed: dict[Value, Size] = field(default_factory=dict)  # scalars that something was made with as a size
     made: dict[Value, Span] = field(default_factory=dict)  # where a name was given to a value
     instances: dict[Any, Instance] = field(default_factory=dict)
+    called: set[ast.FnDef] = field(default_factory=set)  # functions that some call was checked for
     scopes: dict[ast.FnDef, Liveness] = field(default_factory=dict)
     suggestions: int = 0  # how often a nearest name was looked for
     derives: bool = False  # whether anything is differentiated

@@ -119,7 +119,9 @@ def closure(f: Frame, node: ast.Lambda) -> Binding:
         if name in captured:
             continue
         slot = names.variable(f, name)
-        if slot is not None or names.is_local(f, name) or names.function(f, name) is None:
+        if slot is None and (names.is_local(f, name) or names.function(f, name) is None):
+            slot = Slot(names.unknown(f, found.node), node.span)
+        if slot is not None:
             captured[name] = slot
     made = Closure(node, tuple(captured.items()))
     count, levels = measure(made)

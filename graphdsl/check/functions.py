@@ -113,6 +113,8 @@ def invoke(f: Frame, span: Span, callee: Callee, args: list[tuple[Binding, Span]
     if isinstance(callee, Named) and callee.node in f.shared.outline.recursive:
         message = f"{callee_name(callee)} calls itself, and recursion is not here yet"
         return f.error("E0900", message, span, labels=(Label(callee.node.name.span, "declared here"),))
+    if isinstance(callee, Named):
+        f.shared.called.add(callee.node)
     if f.depth >= MOST_CALLS:
         return f.error("E0214", f"calls stand in one another more than {MOST_CALLS:,} deep", span)
     fitted = _fit_arguments(f, callee, args)

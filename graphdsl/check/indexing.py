@@ -47,6 +47,9 @@ def index(f: Frame, node: ast.Index) -> Steps[Binding]:
 def read_place(f: Frame, x: Value, place: Place) -> Binding:
     """`x[…]`"""
     spec = _without_ellipsis(place, x.type.rank)
+    match f.shared.shapes.get(x), spec:
+        case Value() as whole, (("int", int(axis)),) if -whole.type.rank <= axis < whole.type.rank:
+            return Tensor(f.size(whole, axis % whole.type.rank, place.node.span))
     return f.apply("index", place.node.span, (x, *place.operands), (place.node.value.span,), spec=spec)
 
 

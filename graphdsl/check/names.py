@@ -105,6 +105,8 @@ def unknown(f: Frame, node: ast.Name) -> Binding:
         return f.error("E0202", f"`{name}` is not set here on any path", node.span, hint or _suggestion(f, name))
     if name in f.shared.outline.variables:
         return f.error("E0202", f"`{name}` is not set yet where this is called", node.span)
+    if name in ("zip", "enumerate"):
+        return f.error("E0201", f"`{name}` stands only in a `for`: `for … in {name}(…)`", node.span)
     if name in PLANNED:
         return f.error("E0900", f"`{name}` is not here yet", node.span)
     return f.error("E0201", f"there is no `{name}`", node.span, _suggestion(f, name))

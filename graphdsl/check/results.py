@@ -7,6 +7,7 @@ from graphdsl.check.branches import DEAD, EXIT, LOST, RESULT, Flow
 from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.instances import Callee
+from graphdsl.check.reads import statements
 from graphdsl.check.statements import body as check_statements
 from graphdsl.check.types import bind_dims, convert_freely, type_text
 from graphdsl.check.values import (
@@ -91,8 +92,6 @@ def return_(f: Frame, node: ast.Return) -> Steps[Flow]:
 
 def _gives(node: ast.FnDef) -> bool:
     """Whether some `return` of the function has a value."""
-    from graphdsl.check.reads import statements
-
     return any(isinstance(s, ast.Return) and s.value is not None for s in statements(node.body.body))
 
 

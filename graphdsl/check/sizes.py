@@ -46,6 +46,13 @@ def _components(f: Frame, binding: Tensor, span: Span, sizes: SizeArgs) -> None:
         f.error("E0320", "the number of dims must be known when the program is checked", span)
         sizes.good = False
         return
+    if (x := f.shared.shapes.get(binding.value)) is not None:
+        for axis, dim in enumerate(x.type.shape):
+            if isinstance(dim, int):
+                sizes.entries.append(dim)
+            else:
+                add_size(f, f.size(x, axis, span), span, sizes)
+        return
     static = binding.static if isinstance(binding.static, tuple) else (None,) * length
     for i in range(length):
         known = static[i]
@@ -73,6 +80,18 @@ def add_size(f: Frame, value: Value, span: Span, sizes: SizeArgs) -> None:
     sizes.entries.append(f.shared.sizes.get(value))
     sizes.operands.append(value)
     sizes.spans.append(span)
+
+
+def remembered(f: Frame, op: str, x: Value, result: Binding, axis: int | None = None) -> Binding:
+    """What `x.shape` and `x.size` gave, so that what is made with it has sizes that are known to be those of `x`."""
+    if isinstance(result, Tensor):
+        if op == "shape":
+            f.shared.shapes[result.value] = x
+        elif x.type.rank == 1 or axis is not None:
+            dim = x.type.shape[axis or 0]
+            if isinstance(dim, Size):
+                f.shared.sizes.setdefault(result.value, dim)
+    return result
 
 
 def claim_sizes(f: Frame, made: Value, sizes: SizeArgs) -> None:

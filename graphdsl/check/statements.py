@@ -171,9 +171,16 @@ def later(f: Frame, stmt: ast.Stmt) -> None:
     not_yet(f, what[type(stmt)], stmt.span)
 
 
-@handles(ast.FnDef, ast.Default)
-def done_before(f: Frame, stmt: ast.Stmt) -> None:
-    """Functions are checked where they are called; `default` was read before all."""
+@handles(ast.FnDef)
+def function(f: Frame, stmt: ast.FnDef) -> None:
+    """Functions are checked where they are called."""
+    if f.blocks_deep or f.outer is not None:
+        f.error("E0108", "`fn` stands at top level only, outside loops, branches and functions", stmt.name.span)
+
+
+@handles(ast.Default)
+def done_before(f: Frame, stmt: ast.Default) -> None:
+    """`default` was read before all."""
 
 
 def not_yet(f: Frame, what: str, span: Span) -> Binding:

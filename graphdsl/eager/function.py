@@ -214,10 +214,7 @@ class FunctionWriter:
 
     def loop(self, instr: ir.While | ir.For) -> Steps[None]:
         """`while` or `for`: carried values are locals that the body assigns anew."""
-        conditions = instr.cond.params if isinstance(instr, ir.While) else instr.outs
-        carried = instr.body.params if isinstance(instr, ir.While) else instr.body.params[1:]
-        for group in zip(instr.outs, conditions, carried, strict=True):
-            self.recorder.carry(group)
+        self.recorder.carry(instr)
         self.move(instr.outs, instr.inits, self.plan.shared[instr], instr)
         params = instr.body.params
         if isinstance(instr, ir.For):

@@ -48,6 +48,10 @@ class Compiled:
         self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
         recorder = Recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))
         for func in functions:
+            for instr in ir.walk(func.body):
+                if isinstance(instr, ir.While | ir.For):
+                    recorder.carry(instr)
+        for func in functions:
             keep = self._kept() if func is program.main else ()
             name = self.module.callee(func)
             run_steps(FunctionWriter(self.module, analyse(func, keep), recorder, name).write(func, keep))

@@ -57,10 +57,15 @@ class Recorder:
         """Whether a value has a node (or None) beside it."""
         return value.tracked or value.leaf or value in self._carried or (self.everything and value.type.dtype.is_float)
 
-    def carry(self, group: tuple[Value, ...]) -> None:
-        """Values that take turns in one local of a loop: if one has a node, all have."""
-        if any(map(self.tracks, group)):
-            self._carried.update(group)
+    def carry(self, loop: ir.While | ir.For) -> None:
+        """Values that take turns in one local of a loop: if one has a node, all have.
+
+        To be known of all functions before one is written: what a function gives may be such a value."""
+        conditions = loop.cond.params if isinstance(loop, ir.While) else loop.outs
+        carried = loop.body.params if isinstance(loop, ir.While) else loop.body.params[1:]
+        for group in zip(loop.outs, conditions, carried, strict=True):
+            if any(map(self.tracks, group)):
+                self._carried.update(group)
 
     def splits(self, shared: bool) -> bool:
         """Whether a join needs a node of its own.
@@ -102,6 +107,8 @@ class Recorder:
         """What an op made."""
         if not self.tracks(out):
             return NOTHING
+        if not (out.tracked or self.everything):  # an end: what led to it is of no use, and is not to be kept
+            return Record(None, self.bare_leaf() if out.leaf else "None")
         tracked = [i for i, a in enumerate(instr.args) if w.node(a) != "None"]
         rule = self._rule(instr, tracked)
         if rule is None:

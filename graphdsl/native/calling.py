@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from graphdsl.ops.types import DType
-
 _METH_FASTCALL = 0x80
-
-
-def call_name(operands: Sequence[DType], result: DType) -> str:
-    """The function for kernels of this signature."""
-    return f"gdl.call.{'.'.join(d.value for d in operands)}.{result.value}"
 
 
 class _MethodDef(ctypes.Structure):

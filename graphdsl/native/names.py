@@ -5,6 +5,8 @@ Loops are called as NumPy calls them, `loop(operands, dims, steps, description)`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from graphdsl.ops.types import DType
 
 ELEMENTWISE_LOOP = "gdl.loop"
@@ -22,3 +24,8 @@ def description(kind: str, dtype: DType, rank: int) -> str:
 def product(dtype: DType, guard: int | None = None) -> str:
     """The description of a matrix product."""
     return f"gdl.gemm.{dtype.value}" + ("" if guard is None else f".guard{guard}")
+
+
+def call_name(operands: Sequence[DType], result: DType) -> str:
+    """The function for kernels of this signature."""
+    return f"gdl.call.{'.'.join(d.value for d in operands)}.{result.value}"

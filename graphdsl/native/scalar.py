@@ -6,13 +6,14 @@ Bools are `i1` in registers and bytes in memory. What the target lacks is emulat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
 
 from graphdsl.native import soft
-from graphdsl.native.target import Target
+from graphdsl.native.target import Target, function
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType
 from graphdsl.source.diagnostic import FaultKind
@@ -145,14 +146,15 @@ class Llvm(Code):
 
     def rarely(self, condition: S, exact: Callable[..., S], usual: S, *xs: S) -> S:
         b = self.builder
-        some, other = condition.ref, usual.ref
-        given = [self.value(x.dtype, x.ref) for x in xs]  # an `S` may make its vector where it is first asked for
+        some: Any = condition.ref
+        other: Any = usual.ref
+        given = [x.ref for x in xs]  # an `S` may make its vector where it is first asked for: not in a branch
         if self.lanes > 1:
             lanes = b.bitcast(some, ir.IntType(self.lanes))
             some = b.icmp_unsigned("!=", lanes, ir.Constant(lanes.type, 0))
         before = b.block
         with b.if_then(some, likely=False):
-            slow = self.select(condition, exact(*given), usual).ref
+            slow = b.select(condition.ref, b.call(self._outlined(exact, usual.dtype, xs), given), other)
             after = b.block
         joined = b.phi(other.type)
         joined.add_incoming(other, before)
@@ -204,6 +206,23 @@ class Llvm(Code):
         callee = intrinsic(self.builder.module, full, type, *(type for _ in xs))
         return self.builder.call(callee, [x.ref for x in xs])
 
+    def _outlined(self, body: Callable[..., S], dtype: DType, xs: Sequence[S]) -> ir.Function:
+        """A function of the module for a body, made where it is first needed."""
+        name = ".".join(["gdl.body", *_labels(body), *(x.dtype.value for x in xs), str(self.lanes)])
+        module = self.builder.module
+        if name in module.globals:
+            return module.globals[name]
+        types = [register_type(x.dtype, self.lanes) for x in xs]
+        made = function(
+            module, self.target, name, ir.FunctionType(register_type(dtype, self.lanes), types), private=True
+        )
+        made.attributes.add("noinline")
+        made.attributes.add("cold")
+        inside = Llvm(ir.IRBuilder(made.append_basic_block()), self.target, self.lanes)
+        result = body(inside, *(inside.value(x.dtype, a) for x, a in zip(xs, made.args, strict=True)))
+        inside.builder.ret(result.ref)
+        return made
+
     def _converted(self, x: S, dtype: DType) -> ir.Value:
         b, type = self.builder, register_type(dtype, self.lanes)
         if x.dtype.is_float:
@@ -228,6 +247,14 @@ class Llvm(Code):
         middle = upper(x0 * y0) + x1 * y0
         other = (middle & low) + x0 * y1
         return x1 * y1 + upper(middle) + upper(other)
+
+
+def _labels(body: Any) -> list[str]:
+    """What tells a body from others: the name of a function, and the arguments bound to it."""
+    if isinstance(body, partial):
+        bound = [*body.args, *body.keywords.values()]
+        return [*_labels(body.func), *(label for argument in bound for label in _labels(argument))]
+    return [f"{body.__module__.rpartition('.')[2]}.{body.__qualname__}" if callable(body) else str(body)]
 
 
 def wrapped(value: int, dtype: DType) -> int:

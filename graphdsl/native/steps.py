@@ -16,6 +16,7 @@ class Steps(Code):
     def __init__(self) -> None:
         self.count = 0
         self.native = False
+        self.fails = False
 
     def _step(self, dtype: DType) -> S:
         self.count += 1
@@ -57,14 +58,17 @@ class Steps(Code):
 
     def fail(self, condition: S, kind: FaultKind, *numbers: S) -> None:
         self.count += 1
+        self.fails = True
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What is known of a body: its number of steps, whether only native code can take them, and its dtype."""
+    """What is known of a body: its number of steps, whether only native code can take them, whether one can fail, and
+    the dtype of its result."""
 
     count: int
     native: bool
+    fails: bool
     dtype: DType
 
 
@@ -72,4 +76,4 @@ def measure(body: Callable[..., S], operands: Sequence[DType]) -> Measure:
     """The measure of a body over operands of these dtypes."""
     steps = Steps()
     result = body(steps, *(S(steps, d, None) for d in operands))
-    return Measure(steps.count, steps.native, result.dtype)
+    return Measure(steps.count, steps.native, steps.fails, result.dtype)

@@ -111,6 +111,8 @@ def count_along(e: Emit, x: Value, axes: tuple[int, ...]) -> Value:
 
 # ---- products ------------------------------------------------------------------------------------------
 
+_FEW = 32  # factors
+
 
 def _flat_last(e: Emit, x: Value, axes: tuple[int, ...]) -> Value:
     """`x` with the reduced axes moved to the end and made one."""
@@ -127,15 +129,28 @@ def _flat_last(e: Emit, x: Value, axes: tuple[int, ...]) -> Value:
 def _others(e: Emit, x: Value, axes: tuple[int, ...]) -> Value:
     """For each element the product of the others it is multiplied with: without division, so that zeros are right."""
     flat = _flat_last(e, x, axes)
-    size = e.dim(flat, axis=flat.type.rank - 1)
-    numbers = e.range(e.const(0, I64), size, e.const(1, I64), size=flat.type.shape[-1])
-    itself = e.eq(expand(e, numbers, 0), expand(e, numbers, 1))
-    rows = e.where(itself, e.like(1.0, x), expand(e, flat, flat.type.rank - 1))
-    products = e.prod(rows, axes=(rows.type.rank - 1,), keepdims=False)
+    size = flat.type.shape[-1]
+    products = _one_left_out(e, flat, size) if isinstance(size, int) and size <= _FEW else _from_both_ends(e, flat)
     kept = [a for a in range(x.type.rank) if a not in axes]
     moved = e.reshape_like(products, e.transpose(x, perm=(*kept, *axes)))
     back = sorted(range(x.type.rank), key=(*kept, *axes).__getitem__)
     return e.transpose(moved, perm=tuple(back))
+
+
+def _one_left_out(e: Emit, x: Value, size: int) -> Value:
+    """By a product for each: of little use for many factors, but without a step in order."""
+    numbers = e.range(e.const(0, I64), e.const(size, I64), e.const(1, I64), size=size)
+    itself = e.eq(expand(e, numbers, 0), expand(e, numbers, 1))
+    rows = e.where(itself, e.like(1.0, x), expand(e, x, x.type.rank - 1))
+    return e.prod(rows, axes=(rows.type.rank - 1,), keepdims=False)
+
+
+def _from_both_ends(e: Emit, x: Value) -> Value:
+    """What comes before, times what comes after."""
+    axis = x.type.rank - 1
+    before = e.shifted(e.cumprod(x, axis=axis), axis=axis, by=1, fill=1.0)
+    after = e.flip(e.shifted(e.cumprod(e.flip(x, axis=axis), axis=axis), axis=axis, by=1, fill=1.0), axis=axis)
+    return e.mul(before, after)
 
 
 def expand(e: Emit, x: Value, axis: int) -> Value:

@@ -47,11 +47,12 @@ class Code(ABC):
         """The language's cast: float to int truncates, saturates, NaN is 0; int to int wraps; to bool is `x != 0`."""
 
     def rarely(self, condition: S, exact: Callable[..., S], usual: S, *xs: S) -> S:
-        """`select(condition, exact(*xs), usual)`, where the condition seldom holds and `exact` is long.
+        """`select(condition, exact(code, *xs), usual)`, where the condition seldom holds and `exact` is long.
 
-        Compiled code skips it where no lane needs it. `exact` uses nothing but what it is given.
+        Compiled code has `exact` once, and calls it where a lane needs it: so it is a function of a module, or a
+        `partial` of one whose arguments are named by `str`, and uses nothing but what it is given.
         """
-        return self.select(condition, exact(*xs), usual)
+        return self.select(condition, exact(self, *xs), usual)
 
     @abstractmethod
     def bits(self, x: S) -> S:

@@ -18,6 +18,7 @@ from graphdsl.ops import (
     reductions,
     scans,
     shape,
+    special,
     statistics,
 )
 from graphdsl.ops.op import Op
@@ -26,6 +27,7 @@ ENTRY_FILES = (
     arithmetic,
     choosing,
     functions,
+    special,
     reductions,
     statistics,
     scans,

@@ -17,7 +17,7 @@ from graphdsl.source.diagnostic import Fault
 
 Kernel = Callable[..., Any]
 
-_WORTH_SHARING = 1 << 21  # multiply-adds: about 0.1 ms on one thread
+_WORTH_SHARING = 1 << 23  # multiply-adds: some 0.2 ms on one thread, where handing over to another takes 0.05
 
 
 def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:

@@ -17,6 +17,7 @@ from graphdsl.source.diagnostic import Fault
 Kernel = Callable[..., Any]
 
 _FEW_STEPS = 8  # of Python on numbers: about what the call of a native kernel takes, and no library has to be there
+_SOME_STEPS = 20  # up to which a kernel that the library does not hold is not worth compiling
 
 
 def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:
@@ -35,10 +36,10 @@ def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:
 
 def _over_numbers(op: Op, dtypes: tuple[DType, ...], attrs: Attrs) -> Kernel:
     entry = entry_for(op, dtypes, attrs)
-    if not entry.measure.native and (entry.measure.count <= _FEW_STEPS or not is_held(op, attrs)):
+    if not entry.measure.native and entry.measure.count <= (_FEW_STEPS if is_held(op, attrs) else _SOME_STEPS):
         return python_code.function(entry.body, dtypes, True)
     made = native.over_numbers(entry)
-    return _watched(entry, made, True) if _can_fail(op, dtypes) else made
+    return _watched(entry, made, True) if entry.measure.fails else made
 
 
 # ---- arrays -------------------------------------------------------------------------------------------
@@ -51,23 +52,20 @@ def _over_arrays(op: Op, dtypes: tuple[DType, ...], attrs: Attrs) -> Kernel:
         made: Kernel = getattr(np, compute.numpy or "")
         return made
     entry = entry_for(op, dtypes, attrs)
-    if not is_long(entry.measure) or not is_held(op, attrs):
+    few = entry.measure.count <= _SOME_STEPS and not is_held(op, attrs)
+    if not is_long(entry.measure) or (few and not entry.measure.native):
         return python_code.function(entry.body, dtypes, False)
     made = native.over_arrays(entry)
-    return _watched(entry, made, False) if _can_fail(op, dtypes) else made
+    return _watched(entry, made, False) if entry.measure.fails else made
 
 
 def _where_i32(condition: Any, x: int, y: int) -> Any:
     return np.where(condition, np.int32(x), np.int32(y))
 
 
-def _can_fail(op: Op, dtypes: tuple[DType, ...]) -> bool:
-    return bool(op.faults) and not all(d.is_float for d in dtypes)
-
-
 def _watched(entry: Entry, made: Kernel, scalar: bool) -> Kernel:
     """The kernel, and where an element failed, the fault: found by computing again, in row-major order."""
-    seen = native.faults_seen()
+    seen = native.faults_seen(entry)
 
     def watched(*operands: Any) -> Any:
         before = seen.value

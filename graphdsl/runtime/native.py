@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from graphdsl.native import names
-from graphdsl.native.inventory import Entry, draw_name
+from graphdsl.native.inventory import Entry, draw_name, is_held
 from graphdsl.ops.op import Op
 from graphdsl.ops.types import I64, DType
 
@@ -28,22 +28,34 @@ def ready() -> None:
     _library()
 
 
-@cache
-def faults_seen() -> Any:
-    """A counter whose `.value` goes up with every element that fails in a native kernel."""
-    return ctypes.c_int64.from_address(_library()[names.RECORD])
+# Kernels by their kind and key. Attrs may hold anything, so they are told apart by their text.
+_made: dict[tuple[str, str, str], Any] = {}
 
 
-_made: dict[tuple[str, str], Any] = {}
+def _holder(entry: Entry) -> Any:
+    """What holds the code of an elementwise kernel."""
+    if is_held(entry.op, dict(entry.attrs)):
+        return _library()
+    key = ("code", entry.name, repr(entry.attrs))
+    if key not in _made:
+        from graphdsl.native.single import single
+
+        _made[key] = single(entry)
+    return _made[key]
+
+
+def faults_seen(entry: Entry) -> Any:
+    """A counter whose `.value` goes up with every element that fails in this kernel (or in some other)."""
+    return ctypes.c_int64.from_address(_holder(entry)[names.RECORD])
 
 
 def over_arrays(entry: Entry) -> Any:
     """The ufunc of a kernel."""
     from graphdsl.native.ufuncs import ufunc
 
-    key = ("arrays", entry.name)
+    key = ("arrays", entry.name, repr(entry.attrs))
     if key not in _made:
-        code, operands, result = _library(), entry.operands, entry.measure.dtype
+        code, operands, result = _holder(entry), entry.operands, entry.measure.dtype
         data = code[f"gdl.kernel.{entry.name}.info"]
         _made[key] = ufunc(entry.op.name, code[names.ELEMENTWISE_LOOP], data, operands, [result], keep=code)
     return _made[key]
@@ -51,12 +63,12 @@ def over_arrays(entry: Entry) -> Any:
 
 def over_numbers(entry: Entry) -> Callable[..., Any]:
     """The function of numbers of a kernel."""
-    from graphdsl.native.calling import call_name, callable_for
+    from graphdsl.native.calling import callable_for
 
-    key = ("numbers", entry.name)
+    key = ("numbers", entry.name, repr(entry.attrs))
     if key not in _made:
-        code = _library()
-        address = code[call_name(entry.operands, entry.measure.dtype)]
+        code = _holder(entry)
+        address = code[names.call_name(entry.operands, entry.measure.dtype)]
         _made[key] = callable_for(entry.op.name, address, code[f"gdl.kernel.{entry.name}.info"], code)
     made: Callable[..., Any] = _made[key]
     return made

@@ -14,6 +14,7 @@ from graphdsl.graph.passes.common import merge_common
 from graphdsl.graph.passes.dead import drop_dead
 from graphdsl.graph.passes.fold import fold_constants
 from graphdsl.graph.passes.fuse import fuse
+from graphdsl.graph.passes.saved import save_less
 from graphdsl.graph.passes.simplify import simplify
 
 Pass = Callable[[Func], None]
@@ -22,6 +23,7 @@ PASSES: dict[str, Pass] = {
     "fold": fold_constants,
     "simplify": simplify,
     "common": merge_common,
+    "saved": save_less,
     "dead": drop_dead,
     "fuse": fuse,
 }

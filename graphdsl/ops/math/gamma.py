@@ -62,7 +62,7 @@ def lgamma(code: Code, x: S) -> S:
     if x.dtype is F32:
         return through_f64(code, lgamma, x)
     usual = _lgamma(code, abs(x))
-    return code.rarely(x < 0.0, lambda x, y: _lgamma_reflected(code, x, y), usual, x, usual)
+    return code.rarely(x < 0.0, _lgamma_reflected, usual, x, usual)
 
 
 def _lgamma(code: Code, x: S) -> S:
@@ -118,7 +118,7 @@ def digamma(code: Code, x: S) -> S:
     if x.dtype is F32:
         return through_f64(code, digamma, x)
     usual = _digamma(code, abs(x))
-    result = code.rarely(x < 0.0, lambda x, y: _digamma_reflected(code, x, y), usual, x, usual)
+    result = code.rarely(x < 0.0, _digamma_reflected, usual, x, usual)
     return code.select(abs(x) < 2.0**-60, -1.0 / x, result)
 
 

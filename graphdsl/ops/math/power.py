@@ -49,14 +49,14 @@ def _pow_f32(code: Code, x: S, y: S) -> S:
     exponent = _exponent_f32(code, abs(x), y)
     usual = _signed(code, code.convert(exp2_for_f32(code, exponent), F32), x, y)
     edge = ~(_is_plain(x) & (abs(exponent) < 1000.0))
-    return code.rarely(edge, lambda *xs: _edges_f32(code, *xs), usual, x, y, exponent)
+    return code.rarely(edge, _edges_f32, usual, x, y, exponent)
 
 
 def _pow_f64(code: Code, x: S, y: S) -> S:
     exponent, rest = _exponent(code, abs(x), y)
     usual = _signed(code, _exp2_usual(code, (exponent, rest)), x, y)
     edge = ~(_is_plain(x) & (abs(exponent) < _LEAST_SUBNORMAL))
-    return code.rarely(edge, lambda *xs: _edges_f64(code, *xs), usual, x, y, exponent, rest)
+    return code.rarely(edge, _edges_f64, usual, x, y, exponent, rest)
 
 
 def _is_plain(x: S) -> S:
@@ -69,7 +69,7 @@ def exp2(code: Code, x: S) -> S:
         return code.convert(exp2_for_f32(code, clamp(code, code.convert(x, F64), -1000.0, 1000.0)), F32)
     rest = code.const(F64, 0.0)
     usual = _exp2_usual(code, (x, rest))
-    return code.rarely(abs(x) >= _LEAST_SUBNORMAL, lambda x: _exp2_any(code, (x, x - x)), usual, x)
+    return code.rarely(abs(x) >= _LEAST_SUBNORMAL, _exp2_far, usual, x)
 
 
 def cbrt(code: Code, x: S) -> S:
@@ -181,6 +181,10 @@ def _exp2_any(code: Code, x: Pair) -> S:
     rounded = (total + (lost + low)) - coarse
     half = code.op1("floor", 0.5 * exponent)
     return rounded * _integer_power(code, half) * _integer_power(code, exponent - half)
+
+
+def _exp2_far(code: Code, x: S) -> S:
+    return _exp2_any(code, (x, code.const(F64, 0.0)))
 
 
 def _integer_power(code: Code, n: S) -> S:

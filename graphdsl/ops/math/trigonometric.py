@@ -8,6 +8,7 @@ ones are multiplied by as many digits of 1/(2 pi) as they need, without those th
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from graphdsl.ops.math.parts import (
     ONE_OVER_PI,
@@ -74,7 +75,7 @@ def _sin_f32(code: Code, x: S, half: float) -> S:
     r = code.fma(n, number(code, x, PI[0]), -x)
     r = code.fma(n, number(code, x, PI[1]), r)
     usual = _sin_of_off(code, r, odd, half)
-    return code.convert(code.rarely(x >= 2.0**40, lambda x: _far_f32(code, x, half), usual, x), F32)
+    return code.convert(code.rarely(x >= 2.0**40, partial(_far_f32, half), usual, x), F32)
 
 
 def _sin_of_off(code: Code, r: S, odd: S, half: float) -> S:
@@ -93,7 +94,7 @@ _FAR_F32 = (
 )
 
 
-def _far_f32(code: Code, x: S, half: float) -> S:
+def _far_f32(half: float, code: Code, x: S) -> S:
     """For x from 2**40: a multiple of 2**24 times the power of two of a row of `_FAR_F32`, so that with 24 bits
     it is an integer after division by that power, below 2**50."""
     first, *others = _FAR_F32
@@ -119,7 +120,11 @@ _Finish = Callable[[Code, Pair, Pair, S], S]
 def _for_all(code: Code, x: S, finish: _Finish) -> S:
     """`finish(code, sin, cos, q)` for x ≥ 0, with the sine and cosine of x - q pi/2."""
     usual = finish(code, *sin_cos(code, *_near(code, x)))
-    return code.rarely(x > 2.0**30, lambda x: finish(code, *sin_cos(code, *_far(code, x))), usual, x)
+    return code.rarely(x > 2.0**30, partial(_finish_far, finish), usual, x)
+
+
+def _finish_far(finish: _Finish, code: Code, x: S) -> S:
+    return finish(code, *sin_cos(code, *_far(code, x)))
 
 
 def _sine(code: Code, sin: Pair, cos: Pair, q: S) -> S:
