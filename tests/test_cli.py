@@ -326,3 +326,9 @@ def test_python_api() -> None:
     compiled = package.loads("input x: f64[n]\nparam w = 2.0\ny = sum(x * w)").compile()
     assert compiled(x=np.arange(3.0))["y"] == 6.0
     assert compiled(x=[1.0, 2.0], w=1.0)["y"] == 3.0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_weak_value_too_large_for_f32_is_infinite_and_nothing_warns(mode: str) -> None:
+    done = process("run", "--mode", mode, "--fetch", "x", "-e", "default f32\nx = 1e300")
+    assert (done.stdout, done.stderr) == ("x = inf\n", "")

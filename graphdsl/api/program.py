@@ -180,7 +180,8 @@ class Prepared:
         dtype = value.type.dtype
         if value.type.weak and dtype.is_float and dtype is not self.checked.program.default_float:
             dtype = self.checked.program.default_float
-            found = np.asarray(found).astype(dtype.numpy)[()]
+            with np.errstate(over="ignore"):  # too large for it: infinite
+                found = np.asarray(found).astype(dtype.numpy)[()]
         return Shown(name, dtype, found)
 
 
