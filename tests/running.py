@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from graphdsl.api.program import Prepared, Program
 from graphdsl.render import json as lines
 from graphdsl.runtime.events import Shown
 from graphdsl.source.diagnostic import ProgramError
+from graphdsl.source.files import read_source
 from graphdsl.source.span import Source
 
 MODES = ("eager", "graph")
@@ -55,3 +57,12 @@ def said(
 def events(said: Sequence[str]) -> list[dict[str, Any]]:
     """JSON lines as objects."""
     return [json.loads(line) for line in said]
+
+
+def digest(paths: Sequence[str], mode: str) -> dict[str, list[str]]:
+    """What each of these programs says."""
+    return {path: said(read_source(path), mode) for path in paths}
+
+
+if __name__ == "__main__":
+    print(json.dumps(digest(sys.argv[2:], sys.argv[1])))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from graphdsl.source.files import read_source
 from tests import expectations
-from tests.running import MODES, events, said
+from tests.running import MODES, digest, events, said
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = sorted([*(ROOT / "tests" / "programs").glob("*.gdl"), *(ROOT / "samples").glob("*.gdl")])
@@ -30,3 +34,17 @@ def test_a_program_says_what_is_written_beside_it(path: Path) -> None:
     runs = {mode: said(read_source(str(path)), mode, **given(expected.arguments)) for mode in MODES}
     assert runs["eager"] == runs["graph"]
     assert not expectations.differences(expected, events(runs["eager"]))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_narrower_vectors_change_no_bit(mode: str) -> None:
+    paths = [str(p) for p in PROGRAMS]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.running", mode, *paths],
+        env={**os.environ, "GRAPHDSL_CPU": "sse2"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == digest(paths, mode)
