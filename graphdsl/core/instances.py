@@ -6,9 +6,10 @@ depends on the last trip's `b`, and not on this one's. Both values asked about a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
+from graphdsl.core.clone import free_values
 from graphdsl.core.ir import Call, Convert, For, If, Value, While
 from graphdsl.core.links import Links, Node
 
@@ -22,6 +23,8 @@ class Instances:
         self.links = links
         self._known: dict[Pair, bool] = {}
         self._later: dict[Node, set[Node]] = {}
+        self._free: dict[While | For, list[Value]] = {}
+        self._within: dict[tuple[Value, While | For], set[Node]] = {}
         self._handed: dict[Value, set[Node]] = {}
         self._reach: dict[frozenset[Node], set[Node]] = {}
 
@@ -76,8 +79,26 @@ class Instances:
             for p in self._block(u).params:
                 if p is not u and v in self.later(p) and self._index(p, loop) is not None:
                     yield p, u
+            if k is not None:
+                yield from self._around(v, loop, loop.inits[k])
         elif k is not None:
             yield v, loop.inits[k]
+
+    def _around(self, v: Value, loop: While | For, init: Value) -> Iterator[Pair]:
+        """What a carried value began with may lead to `v`, inside the loop, by values from outside alone."""
+        reach = self.reach(frozenset([init]))
+        if loop not in self._free:
+            self._free[loop] = free_values(loop.body) if isinstance(loop, For) else free_values(loop.cond, loop.body)
+        for outer in self._free[loop]:
+            if outer in reach and v in self._read_by(outer, loop):
+                yield outer, init
+
+    def _read_by(self, outer: Value, loop: While | For) -> set[Node]:
+        """What is computed from a value from outside within one trip of `loop`."""
+        key = (outer, loop)
+        if key not in self._within:
+            self._within[key] = self._reached(outer, {loop})
+        return self._within[key]
 
     def _out(self, v: Value, loop: While | For, k: int) -> Iterator[Any]:
         following = loop.body.yields[k]
@@ -130,8 +151,8 @@ class Instances:
             self._later[value] = self._reached(value)
         return self._later[value]
 
-    def _reached(self, value: Node) -> set[Node]:
-        around = self._loops(value)
+    def _reached(self, value: Node, within: Collection[Any] = ()) -> set[Node]:
+        around = self._loops(value).union(within)
         found = {value}
         todo: list[tuple[Node, bool]] = [(value, False)]
         seen = set(todo)
