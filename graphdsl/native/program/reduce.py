@@ -114,7 +114,10 @@ def call(frame: Frame, kind: str, x: Tensor, out: ir.Value, axes: list[_Axis]) -
     outer = [a for a in axes if not is_int(a.kept, 1)]
     inner = [a for a in axes if not is_int(a.reduced, 1)] or [_Axis(int64(1), int64(1), int64(x.dtype.bytes))]
     if len(inner) > _MOST_AXES:
-        raise NotImplementedError("a reduction over four axes that do not adjoin")
+        packed, axes = _packed(frame, x, axes)
+        call(frame, kind, packed, out, axes)
+        frame.release(packed.owner)
+        return
     last = outer.pop() if outer else _Axis(int64(1), int64(1), int64(0))
     size = 8 if kind.startswith("arg") else x.dtype.bytes
     dims = [last.kept, *(a.reduced for a in inner)]
@@ -122,16 +125,41 @@ def call(frame: Frame, kind: str, x: Tensor, out: ir.Value, axes: list[_Axis]) -
     steps = [*row_steps, *(a.step for a in inner)]
     library = "gdl.search_loop" if kind.startswith("arg") else "gdl.reduce_loop"
     data = description(_library_kind(kind), x.dtype, len(inner))
-    total: ir.Value = int64(1)
-    for axis in outer:
-        total = folded(b, "mul", total, axis.kept)
-    with loop(b, total) as turn:
-        rest, offset = turn, int64(0)
-        for axis in reversed(outer):
-            offset = b.add(offset, b.mul(b.urem(rest, axis.kept), axis.step))
-            rest = b.udiv(rest, axis.kept)
+    with loop(b, _product(b, [a.kept for a in outer])) as turn:
+        offset = _offset(b, turn, [(a.kept, a.step) for a in outer])
         row = b.mul(b.mul(turn, last.kept), int64(size))
         call_loop(frame, library, data, [at(b, x.data, offset), at(b, out, row)], dims, steps, 0, row_steps, _COLUMNS)
+
+
+def _packed(frame: Frame, x: Tensor, axes: list[_Axis]) -> tuple[Tensor, list[_Axis]]:
+    """A copy in which the kept axes come first and the reduced ones, as they follow each other, are one."""
+    b, size = frame.b, int64(x.dtype.bytes)
+    kept, reduced = _product(b, [a.kept for a in axes]), _product(b, [a.reduced for a in axes])
+    copy = frame.new(x.dtype, [kept, reduced])
+    with loop(b, kept) as i:
+        row = _offset(b, i, [(a.kept, a.step) for a in axes])
+        with loop(b, reduced) as k:
+            source = b.add(row, _offset(b, k, [(a.reduced, a.step) for a in axes]))
+            place = b.mul(b.add(b.mul(i, reduced), k), size)
+            element = b.load(at(b, x.data, source), typ=memory_type(x.dtype))
+            b.store(element, at(b, copy.data, place))
+    return copy, [_Axis(kept, int64(1), b.mul(reduced, size)), _Axis(int64(1), reduced, size)]
+
+
+def _product(b: ir.IRBuilder, sizes: list[ir.Value]) -> ir.Value:
+    total: ir.Value = int64(1)
+    for size in sizes:
+        total = folded(b, "mul", total, size)
+    return total
+
+
+def _offset(b: ir.IRBuilder, number: ir.Value, axes: list[tuple[ir.Value, ir.Value]]) -> ir.Value:
+    """Where the element of a number stands, counted in row-major order over axes of these sizes and steps."""
+    rest, offset = number, int64(0)
+    for size, step in reversed(axes):
+        offset = b.add(offset, b.mul(b.urem(rest, size), step))
+        rest = b.udiv(rest, size)
+    return offset
 
 
 def _library_kind(kind: str) -> str:
