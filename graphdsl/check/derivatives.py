@@ -1,4 +1,4 @@
-"""`grad`, `vjp`, `jvp` and what is written in them: `jacobian`, `hvp`, `hessian`."""
+"""`grad` and `vjp`, and `jvp`, which is written in them."""
 
 from __future__ import annotations
 
@@ -119,9 +119,9 @@ def vjp(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
 
 
 def jvp(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`jvp(y, x, v)`: `v` is shaped like `x`, the result like `y`. Neither mode walks forwards yet."""
-    yield evaluate_all(f, args)
-    return f.error("E0900", "`jvp` is not here yet", node.span)
+    """`jvp(y, x, v)`: `v` is shaped like `x`, the result like `y`."""
+    result: Binding = yield _directed(f, node, args, "jvp", "v")
+    return result
 
 
 def _directed(f: Frame, node: ast.CallExpr, args: Args, kind: str, seed_name: str) -> Steps[Binding]:
@@ -140,7 +140,8 @@ def _directed(f: Frame, node: ast.CallExpr, args: Args, kind: str, seed_name: st
     fitted = seed_for(f, value, like, seed_node.span, f"`{seed_name}`")
     if fitted is None:
         return POISON
-    return Tensor(directed(f, node.span, kind, y, x, fitted))
+    walk = directed if kind == "vjp" else forwards
+    return Tensor(walk(f, node.span, y, x, fitted))
 
 
 def one_target(f: Frame, node: ast.Expr, what: str) -> Value | None:
@@ -166,16 +167,24 @@ def seed_for(f: Frame, value: Value, like: Value, span: Span, what: str) -> Valu
     return converted(f, fitted, Type(like.type.dtype, like.type.shape), span)
 
 
-def directed(f: Frame, span: Span, kind: str, y: Value, x: Value, seed: Value) -> Value:
-    """The `Derive` of a `vjp` or a `jvp`."""
+def directed(f: Frame, span: Span, y: Value, x: Value, seed: Value) -> Value:
+    """`vjp(y, x, seed)`"""
     f.shared.derives = True
-    shape = x.type.shape if kind == "vjp" else y.type.shape
-    main = x if kind == "vjp" else y
-    type = derivative_type(f, y, main) if kind == "vjp" else main.type
-    out = Value(Type(type.dtype, shape, type.weak))
-    f.block.body.append(Derive(span, "vjp" if kind == "vjp" else "jvp", y, (x,), seed, (out,)))
+    type = derivative_type(f, y, x)
+    out = Value(Type(type.dtype, x.type.shape, type.weak))
+    f.block.body.append(Derive(span, "vjp", y, (x,), seed, (out,)))
     f.shared.derived.add(out)
     return out
+
+
+def forwards(f: Frame, span: Span, y: Value, x: Value, tangent: Value) -> Value:
+    """`jvp(y, x, tangent)`: `vjp(y, x, u)` is linear in `u`, and this is its derivative by `u`, transposed once more.
+
+    So it goes wherever a `vjp` goes, and has its rules (J. Townsend, "A new trick for calculating Jacobian vector
+    products", 2017). The walk back from the first result reads the values of the forward ops, and computes none again.
+    """
+    u = f.at(span).zeros_like(y)
+    return directed(f, span, directed(f, span, y, x, u), u, tangent)
 
 
 names.FORMS.update({"grad": grad, "vjp": vjp, "jvp": jvp})

@@ -46,7 +46,7 @@ def hvp_form(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
     seed = None if v is None else seed_for(f, v, x, direction.span, "`v`")
     if seed is None:
         return POISON
-    return Tensor(directed(f, node.span, "vjp", gradient(f, node.span, y, x), x, seed))
+    return Tensor(directed(f, node.span, gradient(f, node.span, y, x), x, seed))
 
 
 def _pair(
@@ -80,7 +80,7 @@ def jacobian(f: Frame, span: Span, y: Value, x: Value) -> Value:
     """A row for each element of `y`."""
     if not y.type.rank:
         one = f.at(span).const(1.0, y.type.dtype, y.type.weak)
-        return directed(f, span, "vjp", y, x, one)
+        return directed(f, span, y, x, one)
     count = f.value("size", span, y, axis=None)
     length: Dim = f.shared.sizes.setdefault(count, Size())
     if all(isinstance(d, int) for d in y.type.shape):
@@ -92,7 +92,7 @@ def jacobian(f: Frame, span: Span, y: Value, x: Value) -> Value:
         unit = _zeros(f, span, Type(y.type.dtype, (length,)), [count])
         one = f.at(span).const(1.0, y.type.dtype)
         flat = f.value("update", span, unit, one, trip, spec=(("at",),))
-        return directed(f, span, "vjp", y, x, _shaped(f, span, flat, [y]))
+        return directed(f, span, y, x, _shaped(f, span, flat, [y]))
 
     flat = _rows(
         f, span, count, _zeros(f, span, Type(row.dtype, (length, *x.type.shape)), [count, *_sizes(f, span, x)]), make

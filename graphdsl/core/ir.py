@@ -163,13 +163,13 @@ class ParamTarget:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Derive:
-    """A derivative. grad: `outs[i]` is dy/d(targets[i]); vjp: `seed` is the cotangent; jvp: `seed` the tangent of targets[0].
+    """A derivative. grad: `outs[i]` is dy/d(targets[i]); vjp: `seed` is the cotangent.
 
-    `jacobian`, `hessian` and `hvp` are loops around these by the time they are here.
+    `jvp`, `jacobian`, `hessian` and `hvp` are written in these by the time they are here.
     """
 
     span: Span
-    kind: Literal["grad", "vjp", "jvp"]
+    kind: Literal["grad", "vjp"]
     y: Value
     targets: tuple[Value | ParamTarget, ...]
     seed: Value | None

@@ -84,7 +84,8 @@ def as_apply(instr: Any) -> Any:
     """A conversion of a tensor between floats as the op that it is."""
     match instr:
         case ir.Convert(span=span, arg=arg, out=out) if out.type.shape and arg.type.dtype is not out.type.dtype:
-            return Apply(span, OPS["cast"], (arg,), {"dtype": out.type.dtype, "checked": False}, (out,))
+            attrs = {"dtype": out.type.dtype, "checked": False, "weak": out.type.weak}
+            return Apply(span, OPS["cast"], (arg,), attrs, (out,))
         case _:
             return instr
 
