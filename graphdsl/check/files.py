@@ -1,13 +1,20 @@
-"""`load`: its path and entry are known when the program is checked; its type is the annotation, else what the file says."""
+"""`load` and `save`.
+
+The path and entry of a `load` are known when the program is checked; its type is the annotation, else what the file says.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from graphdsl.check import names
 from graphdsl.check.arguments import match_arguments
 from graphdsl.check.context import DTYPES, Frame
-from graphdsl.check.dispatch import expression
+from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import known
-from graphdsl.check.values import NONE, POISON, Binding, Static, has_poison
+from graphdsl.check.printing import default_typed, source_text
+from graphdsl.check.values import NONE, POISON, Binding, Static, Str, Tensor, Tuple, has_poison, kind_name
+from graphdsl.core.ir import Item, Save
 from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Size, Type
 from graphdsl.source.diagnostic import Fault
@@ -81,3 +88,52 @@ def load_form(f: Frame, node: ast.CallExpr, args: tuple[ast.Arg, ...]) -> Steps[
 
 
 names.FORMS["load"] = load_form
+
+
+# ---- save ---------------------------------------------------------------------------------------------
+
+
+@handles(ast.SaveStmt)
+def save(f: Frame, stmt: ast.SaveStmt) -> Steps[None]:
+    """The path and all items are evaluated, then written."""
+    path: Binding = yield expression(f, stmt.path)
+    given: list[tuple[Binding, ast.Expr]] = []
+    for node in stmt.items:
+        binding: Binding = yield expression(f, node)
+        given.append((binding, node))
+    items = [i for binding, node in given for i in _entries(f, binding, node)]
+    if not isinstance(path, Str):
+        if not has_poison(path):
+            f.error("E0219", f"the path of a `save` is a string, not {kind_name(path)}", stmt.path.span)
+        return
+    single = len(path.parts) == 1 and str(path.parts[0]).lower().endswith(".npy")
+    if _well_named(f, stmt, items, single) and len(items) >= len(given):
+        f.block.body.append(Save(stmt.span, path.parts, tuple(items)))
+
+
+def _entries(f: Frame, binding: Binding, node: ast.Expr) -> Iterator[Item]:
+    """What is saved of one item: a tuple `t` as `t_0`, `t_1_0`."""
+    todo = [(binding, node.id if isinstance(node, ast.Name) else source_text(node.span))]
+    while todo:
+        part, name = todo.pop()
+        if isinstance(part, Tuple):
+            todo += [(item, f"{name}_{i}") for i, item in enumerate(part.items)][::-1]
+        elif isinstance(part, Tensor):
+            yield Item(default_typed(f, part.value, node.span), name)
+        elif not has_poison(part):
+            f.error("E0218", f"{kind_name(part)} cannot be saved", node.span)
+
+
+def _well_named(f: Frame, stmt: ast.SaveStmt, items: list[Item], single: bool) -> bool:
+    """Entries of an `.npz` are bare names, each once; the one value of an `.npy` needs none."""
+    if not single:
+        for node in stmt.items:
+            if not isinstance(node, ast.Name):
+                hint = "give it a name first, or save it alone to a `.npy`"
+                f.error("E0222", "what is saved is named by a bare name", node.span, hint)
+                return False
+    names_given = [i.name for i in items]
+    twice = next((n for n in names_given if names_given.count(n) > 1), None)
+    if twice is not None:
+        f.error("E0222", f"two values would be saved as `{twice}`", stmt.span, "save one of them under another name")
+    return twice is None

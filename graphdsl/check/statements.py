@@ -165,9 +165,9 @@ def seed(f: Frame, stmt: ast.SeedStmt) -> Steps[None]:
         f.block.body.append(Seed(stmt.span, value))
 
 
-@handles(ast.Use, ast.SaveStmt, ast.Checkpoint, ast.VjpDef)
+@handles(ast.Use, ast.Checkpoint, ast.VjpDef)
 def later(f: Frame, stmt: ast.Stmt) -> None:
-    what = {ast.Use: "`use`", ast.SaveStmt: "`save`", ast.Checkpoint: "`checkpoint`", ast.VjpDef: "a custom `vjp`"}
+    what = {ast.Use: "`use`", ast.Checkpoint: "`checkpoint`", ast.VjpDef: "a custom `vjp`"}
     not_yet(f, what[type(stmt)], stmt.span)
 
 

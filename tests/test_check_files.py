@@ -1,0 +1,73 @@
+"""`save`: what is written, whole or not at all, in both modes; what is wrong with it, found when the program is checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphdsl.api import ProgramError, load
+from graphdsl.source.span import Source
+from tests.running import MODES, said
+
+SAVING = """\
+param w = [1.0, 2.0]
+t = (3, (w * 2.0, true))
+n = 0
+for i in 0..2 {
+    save "ck_{i}.npz", w, t, n
+    n += i + 1
+    w := w + 1.0
+}
+save "one.npy", f32(w) * 0.5
+w_again: f64[2] = load("ck_1.npz", "w")
+print w_again
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_entries_are_names_and_parts_of_tuples(mode: str, tmp_path: Path) -> None:
+    file = tmp_path / "saving.gdl"
+    file.write_text(SAVING)
+    load(str(file)).run(mode=mode)
+    with np.load(tmp_path / "ck_1.npz", allow_pickle=False) as found:
+        assert {n: (found[n].dtype.name, found[n].tolist()) for n in found.files} == {
+            "w": ("float64", [2.0, 3.0]),
+            "t_0": ("int64", 3),
+            "t_1_0": ("float64", [2.0, 4.0]),
+            "t_1_1": ("bool", True),
+            "n": ("int64", 1),
+        }
+    one = np.load(tmp_path / "one.npy", allow_pickle=False)
+    assert (one.dtype.name, one.tolist()) == ("float32", [1.5, 2.0])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_save_that_fails_leaves_what_was_there(mode: str, tmp_path: Path) -> None:
+    old = tmp_path / "old.npz"
+    old.write_bytes(b"as it was")
+    file = tmp_path / "failing.gdl"
+    file.write_text('x = 1.0\nprint x\nsave "gone/x.npz", x\nsave "old.npz", x\n')
+    with pytest.raises(ProgramError) as caught:
+        load(str(file)).run(mode=mode)
+    assert caught.value.diagnostics[0].code == "E0611"
+    assert caught.value.diagnostics[0].span.line == 3
+    assert old.read_bytes() == b"as it was"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["failing.gdl", "old.npz"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("save 3, 4", "E0219"),
+        ('x = 1; save "a.npz", x, x', "E0222"),
+        ('save "a.npz", 3 + 4', "E0222"),
+        ('save "a.npz", sin', "E0218"),
+        ('save "a.npz", q', "E0201"),
+        ('x = 1; t = (2, 3); t_0 = x; save "a.npz", t, t_0', "E0222"),
+    ],
+)
+def test_what_cannot_be_saved(text: str, code: str) -> None:
+    for mode in MODES:
+        assert code in said(Source("a.gdl", text), mode)[-1]
