@@ -332,3 +332,47 @@ def test_python_api() -> None:
 def test_a_weak_value_too_large_for_f32_is_infinite_and_nothing_warns(mode: str) -> None:
     done = process("run", "--mode", mode, "--fetch", "x", "-e", "default f32\nx = 1e300")
     assert (done.stdout, done.stderr) == ("x = inf\n", "")
+
+
+# ---- params in files, threads ---------------------------------------------------------------------------
+
+PARAMS = "param w = [1.0, 2.0]\nparam b = 3\nparam c: f32 = 0.5\nw := w * 2.0\nprint w, b, c\n"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_params_go_to_a_file_and_come_from_one(graphdsl: Any, mode: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "m.npz")
+    assert graphdsl("run", "-e", PARAMS, "--mode", mode, "--save", file, "--threads", "1").code == 0
+    again = graphdsl("run", "-e", PARAMS, "--mode", mode, "--load", file, "--set", "b=7", "--threads", "2")
+    assert again.out == "w = f64[2] [4.0, 8.0]\nb = 7\nc = 0.5\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--save", "m.txt"), "must end in .npz"),
+        (("--save", "m.npz", "--fetch", "w"), "not together with --fetch"),
+        (("--load", "nothing-here.npz"), "cannot read `nothing-here.npz`"),
+        (("--load", __file__), "not a sound .npz file"),
+        (("--threads", "0"), "--threads"),
+    ],
+)
+def test_files_and_threads_that_cannot_be(graphdsl: Any, args: tuple[str, ...], words: str) -> None:
+    found = graphdsl("run", "-e", PARAMS, *args)
+    assert found.code == status.WRONG_USAGE
+    assert words in found.err
+
+
+def test_a_param_that_the_file_lacks_is_named(graphdsl: Any, tmp_path: Path) -> None:
+    file = str(tmp_path / "m.npz")
+    assert graphdsl("run", "-e", "param w = 1.0", "--save", file).code == 0
+    found = graphdsl("run", "-e", "param w = 1.0; param q = 2.0", "--load", file)
+    assert found.code == status.WRONG_USAGE
+    assert "has no `q`" in found.err
+
+
+def test_a_save_that_fails_leaves_no_file(graphdsl: Any, tmp_path: Path) -> None:
+    found = graphdsl("run", "-e", PARAMS, "--save", str(tmp_path / "gone" / "m.npz"))
+    assert found.code != 0
+    assert "cannot write" in found.err
+    assert list(tmp_path.iterdir()) == []

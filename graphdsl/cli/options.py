@@ -55,31 +55,64 @@ def program_options(command: F) -> F:
 
 @dataclass
 class Inputs:
-    """What a command line gives a program: texts by name, and the seed."""
+    """What a command line gives a program: texts by name, a file with params, and the seed."""
 
     feeds: dict[str, str]
     sets: dict[str, str]
     seed: int
+    load: str | None = None
 
     def given(self, program: Program) -> Given:
         """The same for a program; a name that it does not have is a wrong command line."""
         from graphdsl.api.program import UnknownName
 
         try:
-            return program.given(self.feeds, self.sets, self.seed)
+            return program.given(self.feeds, self._loaded(program) | self.sets, self.seed)
         except UnknownName as error:
             raise click.UsageError(f"{error}") from None
 
+    def _loaded(self, program: Program) -> dict[str, str]:
+        """A first value from the file for each param that is not set otherwise; each must be there."""
+        if self.load is None:
+            return {}
+        wanted = [n for n, kind in program.declared.items() if kind == "param" and n not in self.sets]
+        missing = [f"`{n}`" for n in wanted if n not in entries(self.load)]
+        if missing:
+            raise click.BadParameter(f"`{self.load}` has no {', '.join(missing)}.", param_hint="--load")
+        return {n: f"@{self.load}:{n}" for n in wanted}
+
+
+def entries(path: str) -> frozenset[str]:
+    """The names of the values in an `.npz`."""
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(path) as file:
+            return frozenset(normalize("NFC", n.removesuffix(".npy")) for n in file.namelist())
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except (BadZipFile, ValueError):
+        reason = "it is not a sound .npz file"
+    raise click.BadParameter(f"cannot read `{path}`: {reason}.", param_hint="--load")
+
 
 def input_options(command: F) -> F:
-    """`--feed`, `--set` and `--seed`; the command gets them as `inputs`."""
+    """`--feed`, `--set`, `--load` and `--seed`; the command gets them as `inputs`. `--threads` holds for the process."""
 
     @click.option("--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="x=3, x=[1,2], x=@x.npy, x=@d.csv:price")
     @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="A param's first value.")
+    @click.option("--load", metavar="M.npz", help="The first values of all params that are not set.")
     @click.option("--seed", type=int, default=0, show_default=True, help="The first seed of the random numbers.")
+    @click.option("--threads", type=click.IntRange(1, 1024), help="How many threads to use. They change no bit.")
     @functools.wraps(command)
-    def wrapped(feeds: tuple[str, ...], sets: tuple[str, ...], seed: int, **given: Any) -> Any:
-        return command(inputs=Inputs(pairs("--feed", feeds), pairs("--set", sets), seed), **given)
+    def wrapped(
+        feeds: tuple[str, ...], sets: tuple[str, ...], load: str | None, seed: int, threads: int | None, **given: Any
+    ) -> Any:
+        if threads is not None:
+            from graphdsl.runtime.threads import choose
+
+            choose(threads)
+        return command(inputs=Inputs(pairs("--feed", feeds), pairs("--set", sets), seed, load), **given)
 
     return wrapped  # type: ignore[return-value]
 

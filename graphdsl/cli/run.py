@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from graphdsl.api.program import Program
+from graphdsl.api.program import Program, Result
 from graphdsl.cli.options import Inputs, input_options, mode_option, names, output_options, program_options
 from graphdsl.cli.output import Output
-from graphdsl.source.diagnostic import Diagnostic, ProgramError
+from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
 from graphdsl.source.span import Source, Span
 
 
@@ -17,20 +17,37 @@ from graphdsl.source.span import Source, Span
 @mode_option
 @input_options
 @click.option("--fetch", metavar="NAMES", help="Print only these values, as they are at the end: y,z")
-def command(source: Source, mode: str, inputs: Inputs, fetch: str | None, output: Output) -> None:
+@click.option("--save", metavar="M.npz", help="Write all params to this file, as they are at the end.")
+def command(source: Source, mode: str, inputs: Inputs, fetch: str | None, save: str | None, output: Output) -> None:
     """Run a program, and print what it prints. Without FILE, piped input is read.
 
     \b
     Example:  graphdsl run -e 'param w = 2.0; y = w * 3; print y, grad(y, w)'
     """
+    if save is not None and (fetch is not None or not save.lower().endswith(".npz")):
+        wrong = "the name must end in .npz" if fetch is None else "not together with --fetch"
+        raise click.BadParameter(f"{wrong}.", param_hint="--save")
     program = Program(source)
     given = inputs.given(program)
     if fetch is None:
         prepared = program.prepare(mode, given)
         output.diagnostics(prepared.warnings)
-        prepared.run(output.sink())
+        result = prepared.run(output.sink())
+        if save is not None:
+            _save(program, result, save)
     else:
         _fetch(program, mode, inputs, names("--fetch", fetch, program), output)
+
+
+def _save(program: Program, result: Result, path: str) -> None:
+    """Write the params, whole or not at all."""
+    from graphdsl.runtime.files import save
+
+    params = [result.values[name] for name, kind in program.declared.items() if kind == "param"]
+    try:
+        save(".", path, [(shown.name, shown.dtype, shown.value) for shown in params])
+    except Fault as fault:
+        raise click.ClickException(fault.kind.message.format(*fault.numbers)) from None
 
 
 def _fetch(program: Program, mode: str, inputs: Inputs, wanted: tuple[str, ...], output: Output) -> None:
