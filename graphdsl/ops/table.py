@@ -7,6 +7,7 @@ from graphdsl.ops import (
     arranging,
     choosing,
     contraction,
+    convolution,
     creation,
     draws,
     files,
@@ -39,6 +40,7 @@ ENTRY_FILES = (
     indexing,
     creation,
     neural,
+    convolution,
     draws,
     files,
 )
