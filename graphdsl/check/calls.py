@@ -133,7 +133,7 @@ class OpArgs:
 
 def call_op(f: Frame, node: ast.CallExpr, args: Args, op: Op) -> Steps[Binding]:
     params = op.params or ()
-    last = params[-1].name if params and params[-1].kind is Kind.SIZES else None
+    last = params[-1].name if params and params[-1].kind in (Kind.SIZES, Kind.OPERANDS) else None
     optional = frozenset(p.name for p in params if p.default is not REQUIRED or p.kind is Kind.SIZES)
     found = match_arguments(f, f"`{op.name}`", node.span, args, [p.name for p in params], optional, last)
     if found is None:
@@ -165,6 +165,8 @@ def argument(f: Frame, op: Op, param: Param, args: list[ast.Arg], given: OpArgs)
             given.values[param.name], given.spans[param.name] = [value], [node.span]
         case Kind.TENSORS:
             yield _sequence(f, op, param, node, given)
+        case Kind.OPERANDS:
+            yield _operands(f, op, param, [a.value for a in args], given)
         case Kind.SIZES:
             sizes = given.sizes = SizeArgs(param.name)
             yield size_argument(f, [a.value for a in args], sizes)
@@ -197,6 +199,16 @@ def _sequence(f: Frame, op: Op, param: Param, node: ast.Expr, given: OpArgs) -> 
     given.values[param.name], given.spans[param.name] = values, spans
 
 
+def _operands(f: Frame, op: Op, param: Param, nodes: list[ast.Expr], given: OpArgs) -> Steps[None]:
+    """Arguments each of which is an operand."""
+    values: list[Value | None] = []
+    for node in nodes:
+        binding: Binding = yield expression(f, node)
+        values.append(as_tensor(f, binding, node.span, f"an operand of `{op.name}`"))
+    given.good &= None not in values
+    given.values[param.name], given.spans[param.name] = values, [node.span for node in nodes]
+
+
 def _static(f: Frame, op: Op, param: Param, node: ast.Expr, given: OpArgs) -> Steps[bool]:
     """An argument that must be known when the program is checked."""
     binding, value = yield known(f, node)
@@ -213,6 +225,8 @@ def _static(f: Frame, op: Op, param: Param, node: ast.Expr, given: OpArgs) -> St
         wanted = "a bool" if isinstance(param.default, bool) else "an int"
         if param.kind is Kind.AXES:
             wanted = "an int or a list of ints"
+        if param.kind is Kind.TEXT:
+            wanted = "a plain string"
         f.error("E0315", f"`{param.name}` of `{op.name}` must be {wanted}", node.span)
         return False
     given.attrs[param.name] = value
@@ -222,6 +236,8 @@ def _static(f: Frame, op: Op, param: Param, node: ast.Expr, given: OpArgs) -> St
 def _fits(param: Param, value: Static) -> bool:
     if param.kind is Kind.AXES and isinstance(value, tuple):
         return all(type(v) is int for v in value)
+    if param.kind is Kind.TEXT:
+        return isinstance(value, str)
     match param.default:
         case bool():
             return isinstance(value, bool)
@@ -237,7 +253,7 @@ def apply_op(f: Frame, span: Span, op: Op, given: OpArgs) -> Binding:
     values: list[Value | None] = []
     spans: list[Span] = []
     for param in op.params or ():
-        if param.kind in (Kind.TENSOR, Kind.TENSORS):
+        if param.kind in (Kind.TENSOR, Kind.TENSORS, Kind.OPERANDS):
             if param.name in given.values:
                 values += given.values[param.name]
                 spans += given.spans[param.name]

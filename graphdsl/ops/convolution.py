@@ -133,18 +133,21 @@ def _parts(e: Emit, seen: Value, k: Value, parts: int, name: str) -> tuple[tuple
 def _product(e: Emit, seen: Value, k: Value, n: int) -> Value:
     """Windows (batch, channels, place, …) times kernels (channels out, channels in, …)."""
     moved = e.transpose(seen, perm=(0, *range(3, n + 3), 1, 2))  # batch, …, channels, place
-    made = e.matmul(_merged(e, moved, n + 1), e.transpose(_merged(e, k, 1), perm=(1, 0)))
+    made = e.matmul(merged(e, moved, n + 1), e.transpose(merged(e, k, 1), perm=(1, 0)))
     return e.transpose(made, perm=(0, n + 1, *range(1, n + 1)))
 
 
-def _merged(e: Emit, x: Value, lead: int) -> Value:
-    """`x` with all axes but the first `lead` as one."""
-    sizes, operands = dims_of(e, x, range(lead))
-    last = x.type.shape[lead:]
-    known = [d for d in last if isinstance(d, int)]
-    if len(known) == len(last):
-        return e.reshape(x, *operands, sizes=(*sizes, prod(known)))
-    return e.reshape(x, *operands, count_along(e, x, tuple(range(lead, x.type.rank))), sizes=(*sizes, None))
+def merged(e: Emit, x: Value, first: int, stop: int | None = None) -> Value:
+    """`x` with the axes from `first` up to `stop` as one, of size 1 if there are none."""
+    end = x.type.rank if stop is None else stop
+    sizes, operands = dims_of(e, x, range(first))
+    last, more = dims_of(e, x, range(end, x.type.rank))
+    inside = x.type.shape[first:end]
+    known = [d for d in inside if isinstance(d, int)]
+    if len(known) == len(inside):
+        return e.reshape(x, *operands, *more, sizes=(*sizes, prod(known), *last))
+    count = count_along(e, x, tuple(range(first, end)))
+    return e.reshape(x, *operands, count, *more, sizes=(*sizes, None, *last))
 
 
 def _conv1d(

@@ -42,10 +42,12 @@ class Kind(enum.Enum):
 
     TENSOR = "tensor"  # an operand
     TENSORS = "tensors"  # a list or tuple written out: its items are operands
+    OPERANDS = "operands"  # all positional arguments that are left, each an operand
     SIZES = "sizes"  # dims, as arguments or as one list: attr `name` holds each as an int, or where it is not known its
     # `Size` (None: a new one); those that are no ints are i64 scalar operands after the tensors, in order
     AXES = "axes"  # known when checked: none, an int, or a tuple of ints → attr, normalised by the type rule
     STATIC = "static"  # an int, bool or string known when checked → attr
+    TEXT = "text"  # a plain string → attr
 
 
 REQUIRED: Any = object()
