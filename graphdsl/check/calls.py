@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphdsl.check import names
@@ -166,7 +166,7 @@ def argument(f: Frame, op: Op, param: Param, args: list[ast.Arg], given: OpArgs)
         case Kind.TENSORS:
             yield _sequence(f, op, param, node, given)
         case Kind.OPERANDS:
-            yield _operands(f, op, param, [a.value for a in args], given)
+            yield _operands(f, param, [a.value for a in args], f"an operand of `{op.name}`", given)
         case Kind.SIZES:
             sizes = given.sizes = SizeArgs(param.name)
             yield size_argument(f, [a.value for a in args], sizes)
@@ -178,33 +178,26 @@ def argument(f: Frame, op: Op, param: Param, args: list[ast.Arg], given: OpArgs)
 def _sequence(f: Frame, op: Op, param: Param, node: ast.Expr, given: OpArgs) -> Steps[None]:
     """A list or a tuple whose items are operands."""
     what = f"an item of `{param.name}`"
-    values: list[Value | None] = []
-    spans: list[Span] = []
     if isinstance(node, ast.ListLit | ast.TupleLit):
-        for item in node.items:
-            binding: Binding = yield expression(f, item)
-            values.append(as_tensor(f, binding, item.span, what))
-            spans.append(item.span)
-    else:
-        binding = yield expression(f, node)
-        if isinstance(binding, Tuple):
-            values = [as_tensor(f, item, node.span, what) for item in binding.items]
-            spans = [node.span] * len(values)
-        else:
-            values, spans = [None], [node.span]
-            if not has_poison(binding):
-                hint = "write the tensors as a list: `[a, b]`"
-                f.error("E0213", f"`{op.name}` takes a list of tensors, not {kind_name(binding)}", node.span, hint)
+        yield _operands(f, param, node.items, what, given)
+        return
+    binding: Binding = yield expression(f, node)
+    values: list[Value | None] = [None]
+    if isinstance(binding, Tuple):
+        values = [as_tensor(f, item, node.span, what) for item in binding.items]
+    elif not has_poison(binding):
+        hint = "write the tensors as a list: `[a, b]`"
+        f.error("E0213", f"`{op.name}` takes a list of tensors, not {kind_name(binding)}", node.span, hint)
     given.good &= None not in values
-    given.values[param.name], given.spans[param.name] = values, spans
+    given.values[param.name], given.spans[param.name] = values, [node.span] * len(values)
 
 
-def _operands(f: Frame, op: Op, param: Param, nodes: list[ast.Expr], given: OpArgs) -> Steps[None]:
-    """Arguments each of which is an operand."""
+def _operands(f: Frame, param: Param, nodes: Sequence[ast.Expr], what: str, given: OpArgs) -> Steps[None]:
+    """Expressions each of which is an operand."""
     values: list[Value | None] = []
     for node in nodes:
         binding: Binding = yield expression(f, node)
-        values.append(as_tensor(f, binding, node.span, f"an operand of `{op.name}`"))
+        values.append(as_tensor(f, binding, node.span, what))
     given.good &= None not in values
     given.values[param.name], given.spans[param.name] = values, [node.span for node in nodes]
 

@@ -170,8 +170,7 @@ def seed_for(f: Frame, value: Value, like: Value, span: Span, what: str) -> Valu
 def directed(f: Frame, span: Span, y: Value, x: Value, seed: Value) -> Value:
     """`vjp(y, x, seed)`"""
     f.shared.derives = True
-    type = derivative_type(f, y, x)
-    out = Value(Type(type.dtype, x.type.shape, type.weak))
+    out = Value(derivative_type(f, y, x))
     f.block.body.append(Derive(span, "vjp", y, (x,), seed, (out,)))
     f.shared.derived.add(out)
     return out

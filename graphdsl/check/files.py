@@ -12,8 +12,8 @@ from graphdsl.check.arguments import match_arguments
 from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import known
-from graphdsl.check.printing import default_typed, source_text
-from graphdsl.check.values import NONE, POISON, Binding, Static, Str, Tensor, Tuple, has_poison, kind_name
+from graphdsl.check.printing import default_typed, evaluated, parts_of, source_text
+from graphdsl.check.values import NONE, POISON, Binding, Static, Str, Tensor, has_poison, kind_name
 from graphdsl.core.ir import Item, Save
 from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Size, Type
@@ -97,28 +97,21 @@ names.FORMS["load"] = load_form
 def save(f: Frame, stmt: ast.SaveStmt) -> Steps[None]:
     """The path and all items are evaluated, then written."""
     path: Binding = yield expression(f, stmt.path)
-    given: list[tuple[Binding, ast.Expr]] = []
-    for node in stmt.items:
-        binding: Binding = yield expression(f, node)
-        given.append((binding, node))
+    given: list[tuple[Binding, ast.Expr]] = yield evaluated(f, stmt.items)
     items = [i for binding, node in given for i in _entries(f, binding, node)]
     if not isinstance(path, Str):
         if not has_poison(path):
             f.error("E0219", f"the path of a `save` is a string, not {kind_name(path)}", stmt.path.span)
         return
     single = len(path.parts) == 1 and str(path.parts[0]).lower().endswith(".npy")
-    if _well_named(f, stmt, items, single) and len(items) >= len(given):
+    if _well_named(f, stmt, items, single):
         f.block.body.append(Save(stmt.span, path.parts, tuple(items)))
 
 
 def _entries(f: Frame, binding: Binding, node: ast.Expr) -> Iterator[Item]:
     """What is saved of one item: a tuple `t` as `t_0`, `t_1_0`."""
-    todo = [(binding, node.id if isinstance(node, ast.Name) else source_text(node.span))]
-    while todo:
-        part, name = todo.pop()
-        if isinstance(part, Tuple):
-            todo += [(item, f"{name}_{i}") for i, item in enumerate(part.items)][::-1]
-        elif isinstance(part, Tensor):
+    for part, name in parts_of(binding, node.id if isinstance(node, ast.Name) else source_text(node.span), "{}_{}"):
+        if isinstance(part, Tensor):
             yield Item(default_typed(f, part.value, node.span), name)
         elif not has_poison(part):
             f.error("E0218", f"{kind_name(part)} cannot be saved", node.span)

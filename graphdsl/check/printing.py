@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from graphdsl.check import faults
 from graphdsl.check.branches import FALLS, Flow, Path, trial
@@ -37,14 +37,11 @@ def default_typed(f: Frame, value: Value, span: Span) -> Value:
 @handles(ast.PrintStmt)
 def print_(f: Frame, stmt: ast.PrintStmt) -> Steps[None]:
     """All items are evaluated, then printed."""
-    given: list[tuple[Binding, ast.Expr]] = []
-    for node in stmt.items:
-        binding: Binding = yield expression(f, node)
-        given.append((binding, node))
+    given: list[tuple[Binding, ast.Expr]] = yield evaluated(f, stmt.items)
     items: list[Item | Text] = []
     good = True
     for binding, node in given:
-        for part, name in _flat(binding, source_text(node.span)):
+        for part, name in parts_of(binding, source_text(node.span), "{}[{}]"):
             if isinstance(part, Str):
                 items.append(part.parts)
             elif isinstance(part, Tensor):
@@ -58,13 +55,22 @@ def print_(f: Frame, stmt: ast.PrintStmt) -> Steps[None]:
         f.block.body.append(Print(stmt.span, tuple(items)))
 
 
-def _flat(binding: Binding, name: str) -> Iterator[tuple[Binding, str]]:
-    """The items of a tuple, named `t[0]`, `t[1][0]`."""
+def evaluated(f: Frame, nodes: Sequence[ast.Expr]) -> Steps[list[tuple[Binding, ast.Expr]]]:
+    """The items of a statement, all evaluated before anything is done with them."""
+    found: list[tuple[Binding, ast.Expr]] = []
+    for node in nodes:
+        binding: Binding = yield expression(f, node)
+        found.append((binding, node))
+    return found
+
+
+def parts_of(binding: Binding, name: str, form: str) -> Iterator[tuple[Binding, str]]:
+    """What is no tuple: the binding itself, or the items of a tuple, named by `form` from its name and their number."""
     if not isinstance(binding, Tuple):
         yield binding, name
         return
     for i, item in enumerate(binding.items):
-        yield from _flat(item, f"{name}[{i}]")
+        yield from parts_of(item, form.format(name, i), form)
 
 
 def note_scalar(f: Frame, binding: Binding, node: ast.Expr) -> None:

@@ -12,7 +12,7 @@ import click
 
 from graphdsl.cli import status
 from graphdsl.cli.output import Output
-from graphdsl.source.diagnostic import ProgramError
+from graphdsl.source.diagnostic import Fault, ProgramError
 from graphdsl.source.files import read_source, source_of
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Source
@@ -75,25 +75,17 @@ class Inputs:
         """A first value from the file for each param that is not set otherwise; each must be there."""
         if self.load is None:
             return {}
+        from graphdsl.runtime.files import entries
+
+        try:
+            found = entries(self.load)
+        except Fault as fault:
+            raise click.BadParameter(f"{fault}.", param_hint="--load") from None
         wanted = [n for n, kind in program.declared.items() if kind == "param" and n not in self.sets]
-        missing = [f"`{n}`" for n in wanted if n not in entries(self.load)]
+        missing = [f"`{n}`" for n in wanted if n not in found]
         if missing:
             raise click.BadParameter(f"`{self.load}` has no {', '.join(missing)}.", param_hint="--load")
         return {n: f"@{self.load}:{n}" for n in wanted}
-
-
-def entries(path: str) -> frozenset[str]:
-    """The names of the values in an `.npz`."""
-    from zipfile import BadZipFile, ZipFile
-
-    try:
-        with ZipFile(path) as file:
-            return frozenset(normalize("NFC", n.removesuffix(".npy")) for n in file.namelist())
-    except OSError as error:
-        reason = error.strerror or str(error)
-    except (BadZipFile, ValueError):
-        reason = "it is not a sound .npz file"
-    raise click.BadParameter(f"cannot read `{path}`: {reason}.", param_hint="--load")
 
 
 def input_options(command: F) -> F:

@@ -47,7 +47,7 @@ def _save(program: Program, result: Result, path: str) -> None:
     try:
         save(".", path, [(shown.name, shown.dtype, shown.value) for shown in params])
     except Fault as fault:
-        raise click.ClickException(fault.kind.message.format(*fault.numbers)) from None
+        raise click.ClickException(str(fault)) from None
 
 
 def _fetch(program: Program, mode: str, inputs: Inputs, wanted: tuple[str, ...], output: Output) -> None:

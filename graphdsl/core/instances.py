@@ -12,6 +12,7 @@ from typing import Any
 from graphdsl.core.clone import free_values
 from graphdsl.core.ir import Call, Convert, For, If, Value, While
 from graphdsl.core.links import Links, Node
+from graphdsl.core.structure import regions
 
 Pair = tuple[Value, Value]
 
@@ -88,7 +89,7 @@ class Instances:
         """What a carried value began with may lead to `v`, inside the loop, by values from outside alone."""
         reach = self.reach(frozenset([init]))
         if loop not in self._free:
-            self._free[loop] = free_values(loop.body) if isinstance(loop, For) else free_values(loop.cond, loop.body)
+            self._free[loop] = free_values(*regions(loop))
         for outer in self._free[loop]:
             if outer in reach and v in self._read_by(outer, loop):
                 yield outer, init

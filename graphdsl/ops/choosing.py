@@ -234,7 +234,12 @@ def _cast_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typi
     out: DType = attrs["dtype"]
     checked = bool(attrs.get("checked")) and out is I32
     weak = bool(attrs.get("weak"))
-    return Typing((x.dtype,), (Type(out, x.shape, weak),), checked, {"dtype": out, "checked": checked, "weak": weak})
+    return Typing((x.dtype,), (Type(out, x.shape, weak),), checked, cast_attrs(out, checked, weak))
+
+
+def cast_attrs(dtype: DType, checked: bool, weak: bool) -> Attrs:
+    """All attributes of a cast. `checked`: a value that does not fit is a fault."""
+    return {"dtype": dtype, "checked": checked, "weak": weak}
 
 
 def _cast(code: Code, x: S, *, dtype: DType, checked: bool, weak: bool) -> S:

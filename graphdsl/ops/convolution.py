@@ -6,13 +6,14 @@ kernel (language.md §10).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from graphdsl.ops.op import Composite, Kind, Op, Param, TypeProblem
-from graphdsl.ops.reductions import count_along
-from graphdsl.ops.shape import dim_value, dims_of
+from graphdsl.ops.op import Composite, Kind, Op, Param, TypeProblem, TypeRule
+from graphdsl.ops.shape import dim_value, merged
 from graphdsl.ops.type_rules import arithmetic, floating, selection
 from graphdsl.ops.types import I64
 
@@ -78,7 +79,9 @@ def _windows(e: Emit, x: Value, window: tuple[int, ...], stride: tuple[int, ...]
     return e.stack(*pieces, axis=lead)
 
 
-def _convolution(e: Emit, x: Value, k: Value, n: int, stride: Any, padding: Any, dilation: Any, groups: Any) -> Value:
+def _convolution(
+    e: Emit, x: Value, k: Value, *, n: int, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1
+) -> Value:
     """Over the last `n` axes of `x` (batch, channels, …), by `k` (channels out, channels in, …)."""
     name = f"conv{n}d"
     for i, (value, what) in enumerate(((x, "batch, channels"), (k, "channels out, channels in"))):
@@ -137,32 +140,8 @@ def _product(e: Emit, seen: Value, k: Value, n: int) -> Value:
     return e.transpose(made, perm=(0, n + 1, *range(1, n + 1)))
 
 
-def merged(e: Emit, x: Value, first: int, stop: int | None = None) -> Value:
-    """`x` with the axes from `first` up to `stop` as one, of size 1 if there are none."""
-    end = x.type.rank if stop is None else stop
-    sizes, operands = dims_of(e, x, range(first))
-    last, more = dims_of(e, x, range(end, x.type.rank))
-    inside = x.type.shape[first:end]
-    known = [d for d in inside if isinstance(d, int)]
-    if len(known) == len(inside):
-        return e.reshape(x, *operands, *more, sizes=(*sizes, prod(known), *last))
-    count = count_along(e, x, tuple(range(first, end)))
-    return e.reshape(x, *operands, count, *more, sizes=(*sizes, None, *last))
-
-
-def _conv1d(
-    e: Emit, x: Value, k: Value, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1
-) -> Value:
-    return _convolution(e, x, k, 1, stride, padding, dilation, groups)
-
-
-def _conv2d(
-    e: Emit, x: Value, k: Value, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1
-) -> Value:
-    return _convolution(e, x, k, 2, stride, padding, dilation, groups)
-
-
-def _entry(name: str, doc: str, expand: Any) -> Op:
+def _entry(n: int, doc: str) -> Op:
+    name = f"conv{n}d"
     several = (("stride", 1), ("padding", 0), ("dilation", 1))  # one for all axes, or one for each
     settings = (*((what, Kind.AXES, default) for what, default in several), ("groups", Kind.STATIC, 1))
     return Op(
@@ -170,17 +149,15 @@ def _entry(name: str, doc: str, expand: Any) -> Op:
         doc=doc,
         params=(Param("x"), Param("k"), *(Param(what, kind, default) for what, kind, default in settings)),
         typing=arithmetic,
-        compute=Composite(expand),
+        compute=Composite(partial(_convolution, n=n)),
         bound=float("inf"),
         reference=f"torch.nn.functional.{name}",
         group=GROUP,
     )
 
 
-CONV1D = _entry(
-    "conv1d", "Windows of a signal (batch, channels, places) times kernels (channels out, in, places).", _conv1d
-)
-CONV2D = _entry("conv2d", "Windows of an image (batch, channels, height, width) times kernels.", _conv2d)
+CONV1D = _entry(1, "Windows of a signal (batch, channels, places) times kernels (channels out, in, places).")
+CONV2D = _entry(2, "Windows of an image (batch, channels, height, width) times kernels.")
 
 
 # ---- pooling -------------------------------------------------------------------------------------------
@@ -196,34 +173,21 @@ def _pooled(e: Emit, x: Value, size: Any, stride: Any, name: str) -> Value:
     return _windows(e, x, window, steps, (1, 1))
 
 
-def _max_pool(e: Emit, x: Value, *, size: Any, stride: Any = None) -> Value:
-    return e.max(_pooled(e, x, size, stride, "max_pool2d"), axis=2)
+def _pool(name: str, doc: str, pool: Callable[[Emit, Value], Value], typing: TypeRule, bound: float) -> Op:
+    def expand(e: Emit, x: Value, *, size: Any, stride: Any = None) -> Value:
+        return pool(e, _pooled(e, x, size, stride, name))
+
+    return Op(
+        name=name,
+        doc=f"{doc} of each window; windows stand side by side, or `stride` apart.",
+        params=(Param("x"), Param("size", Kind.AXES), Param("stride", Kind.AXES, None)),
+        typing=typing,
+        compute=Composite(expand),
+        bound=bound,
+        reference=f"torch.nn.functional.{name}",
+        group=GROUP,
+    )
 
 
-def _avg_pool(e: Emit, x: Value, *, size: Any, stride: Any = None) -> Value:
-    return e.mean(_pooled(e, x, size, stride, "avg_pool2d"), axis=2)
-
-
-WINDOW = (Param("x"), Param("size", Kind.AXES), Param("stride", Kind.AXES, None))
-
-MAX_POOL2D = Op(
-    name="max_pool2d",
-    doc="The largest element of each window; windows stand side by side, or `stride` apart.",
-    params=WINDOW,
-    typing=selection,
-    compute=Composite(_max_pool),
-    bound=0.0,
-    reference="torch.nn.functional.max_pool2d",
-    group=GROUP,
-)
-
-AVG_POOL2D = Op(
-    name="avg_pool2d",
-    doc="The mean of each window; windows stand side by side, or `stride` apart.",
-    params=WINDOW,
-    typing=floating,
-    compute=Composite(_avg_pool),
-    bound=float("inf"),
-    reference="torch.nn.functional.avg_pool2d",
-    group=GROUP,
-)
+MAX_POOL2D = _pool("max_pool2d", "The largest element", lambda e, x: e.max(x, axis=2), selection, 0.0)
+AVG_POOL2D = _pool("avg_pool2d", "The mean", lambda e, x: e.mean(x, axis=2), floating, float("inf"))

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from graphdsl.ops.convolution import merged
+from graphdsl.ops.arranging import numbers
 from graphdsl.ops.op import Composite, Kind, Op, Param, TypeProblem
-from graphdsl.ops.shape import dim_value, dims_of
+from graphdsl.ops.shape import dims_of, merged
 from graphdsl.ops.type_rules import arithmetic, same_dims
-from graphdsl.ops.types import I64
 from graphdsl.source.record import dataclass
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def _einsum(e: Emit, *operands: Value, subscripts: str) -> Value:
         kept = {*out, *(label for x in rest for label in x.labels)}
         left = [_pair(e, a, b, kept), *rest]
     last = _summed(e, left[0], set(out))
-    return e.transpose(last.value, perm=tuple(last.labels.index(label) for label in out))
+    return _ordered(e, last, out)
 
 
 # ---- subscripts ----------------------------------------------------------------------------------------
@@ -100,8 +99,7 @@ def _own(e: Emit, x: Named) -> Named:
             raise TypeProblem("E0303", f"`{twice}` is {sizes[0]} and {sizes[1]} in one operand of `einsum`")
         rest = [axis for axis in range(len(x.labels)) if axis not in (first, second)]
         front = e.transpose(x.value, perm=(first, second, *rest))
-        size = sizes[0] if isinstance(sizes[0], int) else None
-        places = e.range(e.const(0, I64), dim_value(e, front, 0), e.const(1, I64), size=size)
+        places = numbers(e, front, 0)
         labels = (twice, *(x.labels[axis] for axis in rest))
         x = Named(e.index(front, places, places, spec=(("take",), ("take",))), labels)
     return x

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from graphdsl.ops import faults
 from graphdsl.ops.op import Attrs, Kind, Op, Param, Reduce, Setting, TypeProblem, TypeRule, Typing
-from graphdsl.ops.type_rules import Policy, arithmetic_dtype, axes_of, count, joined_dtype
-from graphdsl.ops.types import BOOL, I32, I64, DType, Size, Type
+from graphdsl.ops.shape import merged
+from graphdsl.ops.type_rules import Policy, arithmetic_dtype, axes_of, joined_dtype
+from graphdsl.ops.types import BOOL, I32, I64, DType, Type
 
 if TYPE_CHECKING:
     from graphdsl.core.emit import Emit
@@ -93,22 +94,6 @@ SUM_TO = Op(
 )
 
 
-def count_along(e: Emit, x: Value, axes: tuple[int, ...]) -> Value:
-    """The number of elements along these axes, an i64."""
-    known = 1
-    total = None
-    for axis in axes:
-        size = x.type.shape[axis]
-        if isinstance(size, int):
-            known *= size
-        else:
-            dim = e.dim(x, axis=axis)
-            total = dim if total is None else e.mul(total, dim)
-    if total is None:
-        return e.const(known, I64)
-    return total if known == 1 else e.mul(total, e.const(known, I64))
-
-
 # ---- products ------------------------------------------------------------------------------------------
 
 _FEW = 32  # factors
@@ -118,12 +103,7 @@ def _flat_last(e: Emit, x: Value, axes: tuple[int, ...]) -> Value:
     """`x` with the reduced axes moved to the end and made one."""
     kept = [a for a in range(x.type.rank) if a not in axes]
     moved = e.transpose(x, perm=(*kept, *axes))
-    sizes: list[int | Size] = [x.type.shape[a] for a in kept]
-    operands = [e.dim(x, axis=a) for a in kept if not isinstance(x.type.shape[a], int)]
-    known = count(tuple(x.type.shape[a] for a in axes))
-    if known is None:
-        operands.append(count_along(e, x, axes))
-    return e.reshape(moved, *operands, sizes=(*sizes, known))
+    return merged(e, moved, len(kept))
 
 
 def _others(e: Emit, x: Value, axes: tuple[int, ...]) -> Value:

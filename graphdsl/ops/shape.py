@@ -52,6 +52,22 @@ def dim_value(e: Emit, x: Value, axis: int) -> Value:
     return e.const(size, I64) if isinstance(size, int) else e.dim(x, axis=axis)
 
 
+def count_along(e: Emit, x: Value, axes: Sequence[int]) -> Value:
+    """The number of elements along these axes, an i64."""
+    known = 1
+    total = None
+    for axis in axes:
+        size = x.type.shape[axis]
+        if isinstance(size, int):
+            known *= size
+        else:
+            dim = e.dim(x, axis=axis)
+            total = dim if total is None else e.mul(total, dim)
+    if total is None:
+        return e.const(known, I64)
+    return total if known == 1 else e.mul(total, e.const(known, I64))
+
+
 DIM = Op(
     name="dim",
     doc="The size of one axis.",
@@ -84,12 +100,7 @@ SHAPE = Op(
 def _size(e: Emit, x: Value, *, axis: int | None = None) -> Value:
     if axis is not None:
         return dim_value(e, x, one_axis(axis, x.type.rank))
-    known = prod(d for d in x.type.shape if isinstance(d, int))
-    total = e.const(known, I64)
-    for a, d in enumerate(x.type.shape):
-        if not isinstance(d, int):
-            total = e.mul(total, e.dim(x, axis=a))
-    return total
+    return count_along(e, x, range(x.type.rank))
 
 
 SIZE = Op(
@@ -198,6 +209,17 @@ RESHAPE_LIKE = Op(
     bound=0.0,
     group="derivatives",
 )
+
+
+def merged(e: Emit, x: Value, first: int, stop: int | None = None) -> Value:
+    """`x` with the axes from `first` up to `stop` as one, of size 1 if there are none."""
+    end = x.type.rank if stop is None else stop
+    before, operands = dims_of(e, x, range(first))
+    after, more = dims_of(e, x, range(end, x.type.rank))
+    known = count(x.type.shape[first:end])
+    total = [] if known is not None else [count_along(e, x, range(first, end))]
+    made: Value = e.reshape(x, *operands, *total, *more, sizes=(*before, known, *after))
+    return made
 
 
 def _flatten(e: Emit, x: Value) -> Value:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.ops.op import Composite, Kind, Op, Param, TypeProblem
-from graphdsl.ops.reductions import GROUP, PARAMS, count_along, reduction
+from graphdsl.ops.reductions import GROUP, PARAMS, reduction
+from graphdsl.ops.shape import count_along
 from graphdsl.ops.type_rules import axes_of, float_dtype
 from graphdsl.ops.types import BOOL, I64
 

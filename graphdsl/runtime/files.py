@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from graphdsl.runtime import file_faults, npy
 from graphdsl.runtime.format import type_text
 from graphdsl.runtime.limits import Limits
 from graphdsl.source.diagnostic import Fault
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
 
 _READABLE = ".npy, .npz or .csv"
 _WRITABLE = ".npy or .npz"
@@ -107,8 +110,13 @@ def _opened(folder: str, path: str) -> Iterator[IO[bytes]]:
     """The file, if it is a plain one and has a known suffix."""
     if _suffix(path) not in (".npy", ".npz", ".csv"):
         raise Fault(file_faults.SUFFIX, path, "load", _READABLE)
+    with _plain(os.path.join(folder, path), path) as file:
+        yield file
+
+
+@contextmanager
+def _plain(full: str, path: str) -> Iterator[IO[bytes]]:
     try:
-        full = os.path.join(folder, path)
         if not stat.S_ISREG(os.stat(full).st_mode):
             raise Fault(file_faults.CANNOT_READ, path, "it is not a plain file")
         with open(full, "rb") as file:
@@ -127,24 +135,42 @@ def _entry_name(path: str, entry: Any) -> str:
     return f"{path}:{entry}"
 
 
+def entries(path: str) -> list[str]:
+    """The names of the values in an .npz. Raises a `Fault` if it cannot be read."""
+    with _plain(path, path) as file, _archive(file, path) as archive:
+        return _entries(archive)
+
+
+def _entries(archive: ZipFile) -> list[str]:
+    return [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
+
+
 @contextmanager
 def _member(file: IO[bytes], path: str, entry: Any) -> Iterator[IO[bytes]]:
     """The data of one entry of an .npz, unpacked as it is read."""
-    import zipfile
+    from zipfile import ZIP_DEFLATED, ZIP_STORED
 
     from graphdsl.runtime.csv_files import listed
 
+    with _archive(file, path) as archive:
+        names = _entries(archive)
+        if not isinstance(entry, str):
+            raise Fault(file_faults.NAME_ENTRY, path, "entry", listed(names))
+        if entry not in names:
+            raise Fault(file_faults.NO_ENTRY, path, "entry", entry, listed(names))
+        if archive.getinfo(f"{entry}.npy").compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise Fault(file_faults.DAMAGED, path, ".npz", "its compression is none that .npz files have")
+        with archive.open(f"{entry}.npy") as member:
+            yield member
+
+
+@contextmanager
+def _archive(file: IO[bytes], path: str) -> Iterator[ZipFile]:
+    from zipfile import ZipFile
+
     try:
-        with zipfile.ZipFile(file) as archive:
-            names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
-            if not isinstance(entry, str):
-                raise Fault(file_faults.NAME_ENTRY, path, "entry", listed(names))
-            if entry not in names:
-                raise Fault(file_faults.NO_ENTRY, path, "entry", entry, listed(names))
-            if archive.getinfo(f"{entry}.npy").compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise Fault(file_faults.DAMAGED, path, ".npz", "its compression is none that .npz files have")
-            with archive.open(f"{entry}.npy") as member:
-                yield member
+        with ZipFile(file) as archive:
+            yield archive
     except Fault:
         raise
     except Exception as error:  # a damaged archive makes zipfile raise almost anything

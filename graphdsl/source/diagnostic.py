@@ -66,3 +66,6 @@ class Fault(Exception):
         super().__init__(kind.message)
         self.kind = kind
         self.numbers = numbers
+
+    def __str__(self) -> str:
+        return self.kind.message.format(*self.numbers)

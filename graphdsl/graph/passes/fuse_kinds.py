@@ -7,6 +7,7 @@ from typing import Any
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Apply
+from graphdsl.ops.choosing import cast_attrs
 from graphdsl.ops.op import Effect, Elementwise, Pointwise, Reduce
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import Dim
@@ -84,7 +85,7 @@ def as_apply(instr: Any) -> Any:
     """A conversion of a tensor between floats as the op that it is."""
     match instr:
         case ir.Convert(span=span, arg=arg, out=out) if out.type.shape and arg.type.dtype is not out.type.dtype:
-            attrs = {"dtype": out.type.dtype, "checked": False, "weak": out.type.weak}
+            attrs = cast_attrs(out.type.dtype, checked=False, weak=out.type.weak)
             return Apply(span, OPS["cast"], (arg,), attrs, (out,))
         case _:
             return instr
