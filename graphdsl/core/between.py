@@ -72,7 +72,7 @@ class Between:
         self.instances = instances
         self.holders = [self._holders(t) for t in derive.targets]
         self.reach = [instances.reach(frozenset(h)) for h in self.holders]
-        self._needs: dict[tuple[Func, int], frozenset[int]] = {}
+        self._needs: dict[tuple[Func, Value], frozenset[int]] = {}
         self._walk()
 
     # ---- before the walk: where targets may be, and what they may reach ----
@@ -325,14 +325,21 @@ class Between:
         state.live.difference_update(live)
         if isinstance(instr, Call):
             self.walked.update(live)
-            outer: set[Node] = run(self._through_call(instr, live))
+            outer: set[Node] = run(self._through_call(instr, {*live, *self.changed(instr, state)}))
         else:
-            outer = run(self._back(live, lambda v: v in live or self.links.inside(v, instr), state))
+            outer = run(self._back(live, instr, state, self.changed(instr, state)))
         for v in outer:
             self.add(v, state)
 
-    def _back(self, start: Iterable[Node], inside: Any, state: State | None) -> Steps[set[Node]]:
-        """Follow values back while they are `inside`; where that led out (memory by itself leads nowhere out)."""
+    def changed(self, instr: Any, state: State) -> Iterable[Node]:
+        """The live memory that a region or call may have changed."""
+        return ()
+
+    def _back(
+        self, start: Iterable[Node], region: Any, state: State | None, memory: Iterable[Node] = ()
+    ) -> Steps[set[Node]]:
+        """Follow values back while they are made in `region` (an instruction, or a function: then its params are outside);
+        where that led out (a record by itself leads nowhere out). `memory` is from outside, and live."""
         outer: set[Node] = set()
         seen = set(start)
         todo = list(seen)
@@ -346,7 +353,7 @@ class Between:
             for source in sources:
                 if source in seen or not self._leads(source, state):
                     continue
-                if isinstance(source, Value) and not inside(source):
+                if isinstance(source, Value) and not self.inside(source, region):
                     if isinstance(node, Value):
                         outer.add(source)
                     continue
@@ -355,6 +362,12 @@ class Between:
         self.values |= seen
         self.walked |= seen
         return outer
+
+    def inside(self, value: Value, region: Any) -> bool:
+        """Whether a value that leads to a result of `region` is made there."""
+        if isinstance(region, Func):
+            return value not in region.body.params
+        return self.links.inside(value, region)
 
     def _leads(self, node: Node, state: State | None) -> bool:
         return self.wanted(node, state.held) if state is not None else any(node in r for r in self.reach)
@@ -366,24 +379,25 @@ class Between:
         return self.links.sources.get(node, ())
 
     def _through_call(self, call: Call, live: Iterable[Node]) -> Steps[set[Node]]:
-        """The arguments that the live results of a call depend on."""
+        """The arguments that the live ends of a call depend on."""
         found: set[Node] = set()
         self.calls[call] = None
-        for k, out in enumerate(call.outs):
-            if out in live:
-                needed: frozenset[int] = yield self._params_of(call.func, k)
+        for here, end in self.links.ends(call):
+            if here in live:
+                needed: frozenset[int] = yield self._params_of(call.func, end)
                 found.update(call.args[i] for i in needed)
         return found
 
-    def _params_of(self, func: Func, result: int) -> Steps[frozenset[int]]:
-        """The params on which a result of a function depends, where a target may lead to them."""
-        key = (func, result)
+    def _params_of(self, func: Func, end: Value) -> Steps[frozenset[int]]:
+        """The params on which an end of a function depends, where a target may lead to them."""
+        key = (func, end)
         if key not in self._needs:
-            self._needs[key] = needs = self.links.params_of(func, result)
-            params, start = set(func.body.params), func.body.yields[result]
-            outer: set[Node] = {start}
-            if start not in params:
-                outer = yield self._back([start], lambda v: v not in params, None)
+            self._needs[key] = needs = self.links.params_of(func, end)
+            if end in func.body.params:
+                outer: set[Node] = yield self._back((), func, None, [end])
+                outer.add(end)
+            else:
+                outer = yield self._back([end], func, None)
             self.values.update(outer)
             self.walked.update(outer)
             self._needs[key] = frozenset(i for i in needs if func.body.params[i] in outer)

@@ -64,7 +64,7 @@ class Links:
         self.effects: dict[Node, list[Value]] = defaultdict(list)  # from a param of a function to memory it was given
         self.derives: list[Derive] = []
         self.calls: dict[Call, Block] = {}  # with the block in which they stand
-        self._params: dict[tuple[Func, int], frozenset[int]] = {}
+        self._params: dict[tuple[Func, Value], frozenset[int]] = {}
         self._count = 0
         for func in self.funcs:
             self._scan(func)
@@ -99,8 +99,8 @@ class Links:
             yield other, made or not passes, entered
         for call, i in self.enters.get(node, ()):
             yield call.func.body.params[i], True, True
-            for k, out in enumerate(call.outs):
-                if i in self.params_of(call.func, k):
+            for end, out in zip(call.func.body.yields, call.outs, strict=True):
+                if i in self.params_of(call.func, end):
                     yield out, True, entered
         if not entered:
             for out in self.leaves.get(node, ()):
@@ -108,19 +108,29 @@ class Links:
         for arg in self.effects.get(node, ()):
             yield arg, True, False
 
-    def params_of(self, func: Func, result: int) -> frozenset[int]:
-        """The params on which a result of a function depends; through recursive calls until nothing changes."""
-        known = self._params.get((func, result))
-        return run(self._params_of(func, result)) if known is None else known
+    def ends(self, call: Call) -> Iterator[tuple[Value, Value]]:
+        """What comes out of a call: as it is called here, and in the function."""
+        yield from zip(call.outs, call.func.body.yields, strict=True)
 
-    def _params_of(self, func: Func, result: int) -> Steps[frozenset[int]]:
-        key = (func, result)
+    def calls_behind(self, node: Node) -> Iterator[tuple[Call, Value]]:
+        """The calls of which `node` is an end, with what it is in the function."""
+        made = self.defs.get(node) if isinstance(node, Value) else None
+        if made is not None and isinstance(made.instr, Call):
+            yield made.instr, made.instr.func.body.yields[made.index]
+
+    def params_of(self, func: Func, end: Value) -> frozenset[int]:
+        """The params on which an end of a function depends; through recursive calls until nothing changes."""
+        known = self._params.get((func, end))
+        return run(self._params_of(func, end)) if known is None else known
+
+    def _params_of(self, func: Func, end: Value) -> Steps[frozenset[int]]:
+        key = (func, end)
         if key in self._params:
             return self._params[key]
         self._params[key] = frozenset()
         numbers = {p: i for i, p in enumerate(func.body.params)}
         while True:
-            found: set[Node] = yield self._back(func.body.yields[result])
+            found: set[Node] = yield self._back(end)
             depends = frozenset(numbers[p] for p in found if p in numbers)
             if depends == self._params[key]:
                 return depends
@@ -130,13 +140,10 @@ class Links:
         found, todo = {start}, [start]
         while todo:
             node = todo.pop()
-            made = self.defs.get(node) if isinstance(node, Value) else None
-            if made is not None and isinstance(made.instr, Call):
-                call = made.instr
-                needed: frozenset[int] = yield self._params_of(call.func, made.index)
-                sources: Iterable[Node] = [call.args[i] for i in needed]
-            else:
-                sources = self.sources.get(node, ())
+            sources = list(self.sources.get(node, ()))
+            for call, end in self.calls_behind(node):
+                needed: frozenset[int] = yield self._params_of(call.func, end)
+                sources.extend(call.args[i] for i in needed)
             fresh = [s for s in sources if s not in found]
             found.update(fresh)
             todo.extend(fresh)

@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from graphdsl.core.between import Between, State
-from graphdsl.core.instances import Instances
-from graphdsl.core.ir import Call, Derive, Func, Value
+from graphdsl.core.ir import Call, Func, Value
 from graphdsl.core.links import Node
-from graphdsl.core.steps import run
+from graphdsl.core.steps import Steps
 from graphdsl.core.structure import regions
 from graphdsl.graph.ir import Push, Put, Read, Result, Take
 from graphdsl.graph.links import GraphLinks, saved, summed
@@ -19,10 +18,6 @@ class GraphBetween(Between):
     """What is saved in a field that is read counts as live wherever it is pushed."""
 
     links: GraphLinks
-
-    def __init__(self, links: GraphLinks, derive: Derive, instances: Instances) -> None:
-        self._put: dict[tuple[Func, frozenset[Value]], set[Node]] = {}
-        super().__init__(links, derive, instances)
 
     def follow(self, instr: Any, live: list[Value], state: State) -> None:
         match instr:
@@ -64,45 +59,50 @@ class GraphBetween(Between):
             if arg in state.live and param in self.links.shadows:
                 self.add(param, inner)
 
-    def whole(self, instr: Any, state: State) -> None:
-        given = self._put_there(instr, state.live)
-        super().whole(instr, state)
-        within = set() if isinstance(instr, Call) else {v for v in given if self.links.inside(v, instr)}
-        outer: set[Node] = run(self._back(within, lambda v: self.links.inside(v, instr), state)) if within else set()
-        for v in (given - within) | outer:
-            self.add(v, state)
+    def changed(self, instr: Any, state: State) -> Iterable[Node]:
+        return [s for s in self.links.shadows_in(instr) if s in state.live]
 
-    def _put_there(self, instr: Any, live: Collection[Node]) -> set[Node]:
-        """What a region or call puts into shadows from which something live was taken."""
+    def _back(
+        self, start: Iterable[Node], region: Any, state: State | None, memory: Iterable[Node] = ()
+    ) -> Steps[set[Node]]:
+        """What is taken from a shadow was put there before: that is followed, too, as long as it leads to more."""
+        outer: set[Node] = yield super()._back(start, region, state)
+        put: set[Node] = set()
+        while self.links.shadows:
+            shadows = {
+                *memory,
+                *(s for s in self.links.shadows if s in outer or (s in self.values and self.inside(s, region))),
+            }
+            given: set[Node] = yield self._put_there(region, shadows)
+            fresh = {v for v in given - put if self._leads(v, state)}
+            if not fresh:
+                break
+            put |= fresh
+            within = {v for v in fresh if isinstance(v, Value) and self.inside(v, region)}
+            outer |= fresh - within
+            outer |= yield super()._back(within, region, state)
+        return outer
+
+    def _put_there(self, region: Any, live: Collection[Node]) -> Steps[set[Node]]:
+        """What is put, within a region or function, into shadows from which something live was taken."""
         found: set[Node] = set()
-        todo = [instr] if any(s in live for s in self.links.shadows_in(instr)) else []
+        todo = list(region.body.body) if isinstance(region, Func) else [region]
         while todo:
-            match todo.pop():
-                case Put(shadow=shadow, record=record, fields=fields, values=values) if shadow in live:
+            instr = todo.pop()
+            if not any(s in live for s in self.links.shadows_in(instr)):
+                continue
+            match instr:
+                case Put(record=record, fields=fields, values=values):
                     found.update(v for i, v in zip(fields, values, strict=True) if summed(record, i) in self.values)
-                case Call() as call if any(s in live for s in self.links.shadows_in(call)):
-                    found.update(self._args_put(call, live))
+                case Call():
+                    found |= yield self._through_call(instr, [s for s in self.links.shadows_in(instr) if s in live])
                 case other:
                     todo.extend(i for block in regions(other) for i in block.body)
         return found
-
-    def _args_put(self, call: Call, live: Collection[Node]) -> set[Node]:
-        """The arguments on which it depends what a call puts into live shadows."""
-        self.calls[call] = None
-        params = call.func.body.params
-        shadows = frozenset(p for a, p in zip(call.args, params, strict=True) if a in live and p in self.links.shadows)
-        key = (call.func, shadows)
-        if key not in self._put:
-            self._put[key] = set()
-            start = {v for i in call.func.body.body for v in self._put_there(i, shadows)}
-            outer: set[Node] = run(self._back(start, lambda v: v not in params, None))
-            self._put[key] = outer | start.intersection(params)
-            self.values.update(self._put[key])
-        return {a for a, p in zip(call.args, params, strict=True) if p in self._put[key]}
 
     def _sources(self, node: Node) -> Iterable[Node]:
         made = self.links.defs.get(node) if isinstance(node, Value) else None
         if made is not None and isinstance(made.instr, Push):
             push = made.instr
             return [v for i, v in enumerate(push.values) if saved(push.record, i) in self.values]
-        return super()._sources(node)
+        return () if node in self.links.shadows else super()._sources(node)

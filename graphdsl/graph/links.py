@@ -6,10 +6,12 @@ entry's place; places are values that hold no cotangent but lead the walk to the
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 from graphdsl.core.ir import Call, Func, Value
-from graphdsl.core.links import Links
+from graphdsl.core.links import Links, Node
 from graphdsl.core.structure import regions
 from graphdsl.graph.ir import NewShadow, Push, Put, Read, Record, Result, Take
 from graphdsl.ops.types import DType
@@ -37,6 +39,7 @@ class GraphLinks(Links):
 
     def __init__(self, main: Func) -> None:
         self.shadows: set[Value] = set()
+        self._behind: dict[Value, list[tuple[Call, Value]]] = defaultdict(list)
         super().__init__(main)
         self._given_shadows()
         self._used: dict[Any, frozenset[Value]] = {}
@@ -53,6 +56,17 @@ class GraphLinks(Links):
             for arg, param in zip(call.args, call.func.body.params, strict=True):
                 if param in self.shadows:
                     self.effects[param].append(arg)
+                    self._behind[arg].append((call, param))
+
+    def ends(self, call: Call) -> Iterator[tuple[Value, Value]]:
+        yield from super().ends(call)
+        pairs = zip(call.args, call.func.body.params, strict=True)
+        yield from ((arg, param) for arg, param in pairs if param in self.shadows)
+
+    def calls_behind(self, node: Node) -> Iterator[tuple[Call, Value]]:
+        yield from super().calls_behind(node)
+        if isinstance(node, Value):
+            yield from self._behind.get(node, ())
 
     def shadows_in(self, instr: Any) -> frozenset[Value]:
         """The shadows into which something may be put in a region or by a call."""

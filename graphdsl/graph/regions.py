@@ -6,16 +6,17 @@ may be found inside, and what was found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.core.clone import free_values
-from graphdsl.core.ir import Block, For, If, ParamTarget, Value, While
+from graphdsl.core.ir import Block, For, If, ParamTarget, Value, While, blocks
 from graphdsl.core.steps import Steps
+from graphdsl.core.structure import results
 from graphdsl.graph.frames import Frame
 from graphdsl.graph.saving import PLACE
 from graphdsl.graph.walking import Flag, State, as_value, both, either, negated
-from graphdsl.ops.types import BOOL, I64, Type
+from graphdsl.ops.types import BOOL, I64, Dim, Size, Type
 from graphdsl.source.record import dataclass, field
 
 if TYPE_CHECKING:
@@ -151,6 +152,32 @@ def unfinished(walk: Walk, loop: While | For, block: Block, state: State) -> Ste
     yield _Trips(walk, loop, params, count, place, state).run()
 
 
+def own_sizes(loop: While | For, code: Block) -> None:
+    """Sizes that a trip makes are others in each trip, and where its reversing code stands, those of another trip (or
+    the last one's) may be known under the same name: this code gets sizes of its own.
+    """
+    given = {d for v in (*loop.inits, *free_values(loop.body)) for d in v.type.shape}
+    mine: dict[Dim, Size] = {}
+    for value in _values(loop.body):
+        for d in value.type.shape:
+            if isinstance(d, Size) and d not in given and d not in mine:
+                mine[d] = Size(d.name, d.why)
+    if mine:
+        for value in _values(code):
+            value.type = value.type.with_shape(tuple(mine.get(d, d) for d in value.type.shape))
+
+
+def _values(block: Block) -> Iterator[Value]:
+    """What a block and those inside it make."""
+    todo = [block]
+    while todo:
+        inner = todo.pop()
+        yield from inner.params
+        for instr in inner.body:
+            yield from results(instr)
+            todo.extend(blocks(instr))
+
+
 @dataclass
 class _Carried:
     """What the reverse loop carries: where it comes from, and its param, what it becomes, its result."""
@@ -181,26 +208,20 @@ class _Trips:
         inits, yields = loop.inits[:n], loop.body.yields[:n]
         wanted = walk.between.values
         live = [j for j in range(n) if self.bound[j] in state.sums or self.params[j] in wanted]
-        sums = {j: self.carry_sum(self.bound[j], self.params[j]) for j in live if _float(self.bound[j])}
+        sums = {j: self.carry_sum(self.bound[j], self.at_end(j)) for j in live if _float(self.bound[j])}
         marks = [j for j in live if not _float(self.bound[j])]
         unfound = [i for i, h in enumerate(state.held) if h is not None]
         concerned = [i for i in unfound if self.concerns_target(i)]
         self.targets = unfound if concerned and walk.settles else concerned
         holders = {v for i in self.targets for v in walk.between.holders[i]}
         summed = [v for v in self.outer_values() if _float(v) and (v in wanted or v in holders)]
-        outer = {v: self.carry_sum(v, v) for v in summed}
+        outer = {v: self.carry_sum(v, v.type) for v in summed}
         flags = {i: self.carry_flags(i) for i in self.targets}
         found = {i: self.carry(state.found[i]) for i in self.targets}
         done = {i: self.carry(as_value(walk.emit, state.done[i])) for i in self.targets}
 
-        inner = state.copy()
-        inner.sums = {v: total for v, total in state.sums.items() if v not in self.bound}
-        inner.sums.update((v, c.param) for v, c in outer.items())
+        inner = self.at_trip_end(outer, flags, found, done)
         at_end = {j: (sums[j].param if j in sums else None) for j in (*sums, *marks)}
-        for i in self.targets:
-            held = {v: f for v, f in (state.held[i] or {}).items() if v not in self.bound}
-            inner.held[i] = held | {v: c.param for v, c in flags[i].items() if v not in self.bound}
-            inner.found[i], inner.done[i] = found[i].param, done[i].param
         current = Value(PLACE, "at")
         frame = Frame(loop.body, at=current)
         hidden = walk.frames.enter(frame)
@@ -214,7 +235,7 @@ class _Trips:
             yield walk.block(loop.body, len(loop.body.body), inner)
             once = bool(self.targets) and walk.settle(inner)
             for j, c in sums.items():
-                c.following = walk.total(self.params[j], inner)
+                c.following = walk.as_type(walk.total(self.params[j], inner), c.param.type)
             for v, c in outer.items():
                 c.following = walk.total(v, inner)
             self.end_targets(inner, flags, found, done)
@@ -243,9 +264,19 @@ class _Trips:
         self.carried.append(made)
         return made
 
-    def carry_sum(self, value: Value, within: Value) -> _Carried:
+    def at_end(self, j: int) -> Type:
+        """What a carried value is when a trip ends. A size that the trip changed is none that its beginning knows:
+        were it shared, a kernel would take a sum of the one size for one of the other.
+        """
+        param, following = self.params[j].type, self.loop.body.yields[j].type
+        dims = zip(param.shape, following.shape, strict=True)
+        return Type(
+            param.dtype, tuple(a if a == b else Size(None, a.why) if isinstance(a, Size) else a for a, b in dims)
+        )
+
+    def carry_sum(self, value: Value, within: Type) -> _Carried:
         """The running sum for a value at the end of a trip, or from outside, which is `within` in each trip."""
-        t = Type(within.type.dtype, within.type.shape)
+        t = Type(within.dtype, within.shape)
         return self.carry(self.walk.as_type(self.walk.total(value, self.state), t), t)
 
     def outer_values(self) -> list[Value]:
@@ -256,6 +287,20 @@ class _Trips:
         if isinstance(target, ParamTarget):
             return any(self.walk.links.inside(v, self.loop) for v in self.walk.between.holders[i])
         return any(v in held for v in self.bound)
+
+    def at_trip_end(self, outer: dict[Value, _Carried], flags: Any, found: Any, done: Any) -> State:
+        """The state at the end of a trip, but for what the trip yields."""
+        inner = self.state.copy()
+        inner.sums = {v: total for v, total in self.state.sums.items() if v not in self.bound}
+        inner.sums.update((v, c.param) for v, c in outer.items())
+        # a later trip may have taken from a shadow what this one put there
+        wanted, shadows = self.walk.between.values, self.walk.links.shadows
+        inner.sums.update((v, None) for v in self.outer_values() if v in shadows and v in wanted)
+        for i in self.targets:
+            held = {v: f for v, f in (self.state.held[i] or {}).items() if v not in self.bound}
+            inner.held[i] = held | {v: c.param for v, c in flags[i].items() if v not in self.bound}
+            inner.found[i], inner.done[i] = found[i].param, done[i].param
+        return inner
 
     def carry_flags(self, i: int) -> dict[Value, _Carried]:
         """For each value at a trip's end, and from outside, that may be target `i`: whether it is."""
@@ -328,6 +373,7 @@ class _Trips:
             for c in self.carried:
                 c.result = c.init
             return
+        own_sizes(self.loop, self.code)
         if once or not self.stops():
             count = self.count
             if once:

@@ -12,6 +12,7 @@ from typing import Any
 from graphdsl.core.ir import Apply, Const, Func, Value
 from graphdsl.graph.ir import Push, Read, Record
 from graphdsl.graph.rename import blocks_of, graph_body, rename
+from graphdsl.ops.types import Dim, Size
 
 _QUICK = {"add", "sub", "mul", "neg", "scale", "eq", "ne", "lt", "le", "gt", "ge", "not_", "and_", "or_"}
 
@@ -49,6 +50,15 @@ class _Reading:
         self.makers = makers
         self.body = body
         self.known: dict[Value, Value] = {}
+        # a trip's sizes have other names where it is read: those of what is read already, else one of its own
+        self.sizes: dict[Dim, Dim] = {}
+        for field, out in zip(read.fields, read.outs, strict=True):
+            self.sizes.update(zip(values[field].type.shape, out.type.shape, strict=True))
+
+    def _here(self, value: Value) -> Value:
+        """A value like a saved one, with the sizes that it has where it is read."""
+        shape = (d if isinstance(d, int) else self.sizes.setdefault(d, Size(d.name, d.why)) for d in value.type.shape)
+        return Value(value.type.with_shape(tuple(shape)), value.name)
 
     def out(self, out: Value, field: int) -> Value:
         """What stands for a value that was read."""
@@ -62,7 +72,7 @@ class _Reading:
         made = self.makers.get(value)
         found = None
         if isinstance(made, Const):
-            found = Value(value.type, value.name)
+            found = self._here(value)
             self.body.append(Const(made.span, made.value, found))
         elif isinstance(made, Apply) and made.op.name in _QUICK and not made.fails:
             found = self._computed(made)
@@ -77,7 +87,7 @@ class _Reading:
         if not all(self._reachable(a) for a in made.args):
             return None
         args = tuple(self._again(a) for a in made.args)
-        out = Value(made.outs[0].type, made.outs[0].name)
+        out = self._here(made.outs[0])
         self.body.append(Apply(made.span, made.op, tuple(a for a in args if a is not None), made.attrs, (out,), False))
         return out
 
@@ -91,5 +101,5 @@ class _Reading:
         field = self.values.index(value)
         if field not in self.read.fields:
             self.read.fields = (*self.read.fields, field)
-            self.read.outs = (*self.read.outs, Value(value.type, value.name))
+            self.read.outs = (*self.read.outs, self._here(value))
         return self.read.outs[self.read.fields.index(field)]
