@@ -14,6 +14,7 @@ from types import FrameType
 import pytest
 
 from graphdsl.check import Checked, Request, check
+from graphdsl.check.names import PLANNED, builtin
 from graphdsl.core.ir import Apply, Call, Feed, For, If, Leaf, Program, While, walk
 from graphdsl.core.printer import functions
 from graphdsl.core.verify import verify_program
@@ -386,6 +387,10 @@ TOO_MUCH = {
 def test_limits_are_errors(kind: str) -> None:
     text, code = TOO_MUCH[kind]
     assert {c for c, _ in problems(text)} == {code}
+
+
+def test_what_is_planned_is_not_here() -> None:
+    assert [n for n in sorted(PLANNED) if builtin(n) is not None] == []
 
 
 def nested_loops(depth: int) -> str:
