@@ -1,7 +1,7 @@
-"""`python -m tests.fuzz --programs N`: random programs in both modes; the first difference is shown.
+"""`python -m tests.fuzz --programs N --seed S`: random programs in both modes, and each difference between them.
 
-What is compared is all that a program says: warnings, prints, errors, to the last bit. `--shrink` makes the program
-found as small as it gets (which takes minutes); nothing is taken from the cache of compiled programs.
+What is compared is all that a program says: warnings, prints, errors, to the last bit. A seed is a program: the ones
+run are S, S + 1, and so on. `--shrink` makes each program found as small as it gets.
 """
 
 from __future__ import annotations
@@ -10,60 +10,49 @@ import argparse
 import collections
 import sys
 import time
-from itertools import zip_longest
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
-
-from graphdsl.source.span import Source
-from tests.fuzz.generator import programs
-from tests.running import MODES, events, said
+from tests.fuzz.compare import Outcome, Runner
+from tests.fuzz.generator import program
+from tests.fuzz.shrink import shrink
 
 
 def main() -> None:
-    """Run the programs; exits with status 3 at a difference."""
+    """Run the programs; exits with status 3 if there was a difference."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--programs", type=int, default=1000)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--shrink", action="store_true")
+    options.add_argument("--write", action="store_true", help="write the programs, and do not run them")
     chosen = options.parse_args()
+    if chosen.write:
+        print("\n".join(f"# seed {s}\n{program(s)}" for s in range(chosen.seed, chosen.seed + chosen.programs)))
+        return
+    run = Runner()
     seen: collections.Counter[str] = collections.Counter()
+    faults: collections.Counter[str] = collections.Counter()
     begin = time.perf_counter()
-
-    @seed(chosen.seed)
-    @settings(
-        max_examples=chosen.programs,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        phases=[Phase.generate, Phase.shrink] if chosen.shrink else [Phase.generate],
-        print_blob=False,
-    )
-    @given(programs())
-    def alike(text: str) -> None:
-        eager, graph = (said(Source("random.gdl", text), mode, cache=False) for mode in MODES)
-        seen.update(kind(eager))
-        total = seen["programs"]
-        if total % 500 == 0:
-            print(f"{total} programs in {time.perf_counter() - begin:.0f} s: {dict(seen)}", flush=True)
-        first = next((pair for pair in zip_longest(eager, graph) if pair[0] != pair[1]), None)
-        if first:
-            raise AssertionError(f"{text}\neager: {first[0]}\ngraph: {first[1]}")
-
-    try:
-        alike()
-    except AssertionError as error:
-        print(f"after {seen['programs']} programs, {dict(seen)}:\n{error}", file=sys.stderr)
-        sys.exit(3)
-    print(f"{seen['programs']} programs without a difference: {dict(seen)}")
+    for number, seed in enumerate(range(chosen.seed, chosen.seed + chosen.programs), 1):
+        text = program(seed)
+        found = run(text)
+        seen[found.kind] += 1
+        if found.fault:
+            faults[found.fault] += 1
+            tell(seed, text, found, run if chosen.shrink else None)
+        if number % 500 == 0:
+            print(f"{number} programs in {time.perf_counter() - begin:.0f} s: {dict(seen)}", flush=True)
+    run.close()
+    print(f"{chosen.programs} programs: {dict(seen)}, {faults.total()} with a fault")
+    for fault, count in faults.most_common():
+        print(f"  {count:5} {fault}")
+    sys.exit(3 if faults else 0)
 
 
-def kind(lines: list[str]) -> list[str]:
-    """What became of a program, for the counts."""
-    found = events(lines)
-    errors = [e for e in found if e["event"] == "error"]
-    if not errors:
-        return ["programs", "ran"]
-    return ["programs", "failed as they ran" if errors[0]["code"].startswith("E07") else "rejected"]
+def tell(seed: int, text: str, found: Outcome, run: Runner | None) -> None:
+    """Shows a program that fails, made smaller if there is what runs it."""
+    if run:
+        text = shrink(text, lambda smaller: run(smaller).fault == found.fault)
+        found = run(text)
+    print(f"---- seed {seed}: {found.fault}\n{text}eager: {found.eager}\ngraph: {found.graph}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,107 @@
+"""Runs programs in both modes, each in a process of its own kind, so that a crash or a hang is a finding like another."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import traceback
+from dataclasses import dataclass
+from itertools import zip_longest
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from graphdsl.source.span import Source
+from tests.running import MODES, events, said
+
+PATIENCE = 60.0
+"""Seconds that a program may take in both modes."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a program; `fault` is empty where both modes said the same."""
+
+    kind: str  # "ran", "rejected", "failed as it ran"
+    fault: str = ""  # what sort of fault it is: the same for programs that fail alike
+    eager: str = ""
+    graph: str = ""
+
+
+def compare(text: str) -> Outcome:
+    """Runs a program in both modes; nothing is taken from the cache of compiled programs."""
+    eager, graph = (run(text, mode) for mode in MODES)
+    kind = outcome(eager)
+    for a, b in zip_longest(eager, graph):
+        crashed = next((line for line in (a, b) if line and line.startswith("crash")), None)
+        if crashed:
+            return Outcome(kind, crashed, str(a), str(b))
+        if a != b:
+            return Outcome(kind, f"{sort(a)} in eager mode, {sort(b)} in graph mode", str(a), str(b))
+    return Outcome(kind)
+
+
+def run(text: str, mode: str) -> list[str]:
+    """What a program says; an exception that is no error of the program is a last line with the place of its origin."""
+    try:
+        return said(Source("random.gdl", text), mode, cache=False)
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return [f"crash: {type(error).__name__} in {Path(frame.filename).name}, {frame.name}: {error}"]
+
+
+def outcome(lines: list[str]) -> str:
+    """What became of a program, for the counts."""
+    errors = [e for e in events([line for line in lines if line.startswith("{")]) if e["event"] == "error"]
+    if not errors:
+        return "ran"
+    return "failed as it ran" if errors[0]["code"].startswith("E07") else "rejected"
+
+
+def sort(line: str | None) -> str:
+    """What a line is, without its numbers."""
+    if line is None:
+        return "nothing"
+    event = json.loads(line)
+    return " ".join(str(event[key]) for key in ("event", "code") if key in event)
+
+
+class Runner:
+    """Runs programs in another process, and starts a new one when that does not come back."""
+
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        here, there = multiprocessing.Pipe()
+        self.pipe = here
+        self.process = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
+        self.process.start()
+        there.close()
+
+    def __call__(self, text: str) -> Outcome:
+        try:
+            self.pipe.send(text)
+            if self.pipe.poll(PATIENCE):
+                found: Outcome = self.pipe.recv()
+                return found
+            fault = "hang"
+        except (EOFError, OSError):
+            fault = "death of the process"
+        self.close()
+        self.start()
+        return Outcome("died", fault)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def serve(pipe: Connection) -> None:
+    """Compares each text that comes in."""
+    while True:
+        try:
+            text = pipe.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        pipe.send(compare(text))
