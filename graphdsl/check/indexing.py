@@ -50,6 +50,9 @@ def read_place(f: Frame, x: Value, place: Place) -> Binding:
     match f.shared.shapes.get(x), spec:
         case Value() as whole, (("int", int(axis)),) if -whole.type.rank <= axis < whole.type.rank:
             return Tensor(f.size(whole, axis % whole.type.rank, place.node.span))
+    if not x.type.rank and not place.operands and all(entry == ("new",) for entry in spec):
+        # A scalar has no elements to pick from: what its new axes do is a reshape.
+        return f.apply("reshape", place.node.span, (x,), (place.node.value.span,), sizes=(1,) * len(spec))
     return f.apply("index", place.node.span, (x, *place.operands), (place.node.value.span,), spec=spec)
 
 

@@ -80,7 +80,13 @@ BY_SHAPE: dict[tuple[int, ...], Groups] = {
         ("({2,2} @ {=})", 'einsum("ij,jk->ik", {2,2}, {=})', "outer({2}, {3})", 'einsum("i,j->ij", {2}, {3})'),
         ("stack([{3}, {3}])", "concat([{2,2}, expand_dims({2}, 1)], axis=1)", "broadcast_to({3}, 2, 3)"),
         ("({=} * {3})", "(expand_dims({2}, 1) + {=})", "({2})[:, none] * ({3})[none]", "({=} - {1})"),
-        ("softmax({=})", "cumsum({=}, axis=0)", "flip({=}, axis=1)", "reshape({3,2}, 2, 3)", "one_hot([0, 2], 3) * {=}"),
+        (
+            "softmax({=})",
+            "cumsum({=}, axis=0)",
+            "flip({=}, axis=1)",
+            "reshape({3,2}, 2, 3)",
+            "one_hot([0, 2], 3) * {=}",
+        ),
         ("map(r -> r * {3}, {=})", "scan((c, r) -> (c + r * {.}, c * r), {3}, {=})[1]"),
     ),
 }
@@ -128,6 +134,8 @@ def calls(writer: Writer, kind: Kind) -> Groups:
         if function.result == kind:
             args = ", ".join("{f" + (",".join(map(str, p.shape)) or ".") + "}" for p in function.params)
             found.append(f"{function.name}({args})")
-    operators = [f"{name}({{fn}}, {{=}})" for name, order in writer.operators.items() if writer.order + order <= HIGHEST]
+    operators = [
+        f"{name}({{fn}}, {{=}})" for name, order in writer.operators.items() if writer.order + order <= HIGHEST
+    ]
     maps = [f"{name}({{=}})" for name, order in writer.maps.items() if writer.order + order <= HIGHEST]
     return tuple(tuple(group) for group in (found, found, maps, operators, operators, operators, operators) if group)

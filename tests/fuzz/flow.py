@@ -142,7 +142,7 @@ class Flow:
         self.counters += 1
         counter = f"n{self.counters}"
         self.add(f"{counter} = 0")
-        self.add(f"while {counter} < {self.rng.randint(0, 4)} and {self.condition()} {{")
+        self.add(f"while {counter} < {self.rng.randint(0, 4)} and ({self.condition()}) {{")
         self.depth += 1
         self.loops += 1
         self.add(f"{counter} += 1")

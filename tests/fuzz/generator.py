@@ -53,5 +53,3 @@ def declarations(w: Writer, outer: dict[str, Kind], grows: bool) -> list[str]:
     for _ in range(w.pick((0, 0, 1, 2))):
         lines += statements.function(w, outer)
     return lines
-
-

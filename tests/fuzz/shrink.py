@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 
 _OPEN = "([{"
 _CLOSE = ")]}"
 
 
-def shrink(text: str, fails: Callable[[str], bool]) -> str:
-    """The smallest program found, by taking the first candidate that still fails, until none does."""
+def shrink(text: str, fails: Callable[[str], bool], seconds: float = 120.0) -> str:
+    """The smallest program found, by taking the first candidate that still fails, until none does or time is up."""
     lines = text.splitlines()
     start = 0
+    end = time.monotonic() + seconds
     while True:
         for number, smaller in enumerate(candidates(lines)):
+            if time.monotonic() > end:
+                return indented(lines)
             # Where the last success was, the next one is likely: what failed before it is tried again at the end.
             if number >= start and fails("\n".join(smaller) + "\n"):
                 lines, start = smaller, number
                 break
         else:
             if start == 0:
-                return "\n".join(lines) + "\n"
+                return indented(lines)
             start = 0
+
+
+def indented(lines: list[str]) -> str:
+    """The text with each line as deep as the blocks around it."""
+    depth, text = 0, ""
+    for line in map(str.strip, lines):
+        text += "    " * (depth - line.startswith("}")) + line + "\n"
+        depth += line.count("{") - line.count("}")
+    return text
 
 
 def candidates(lines: list[str]) -> Iterator[list[str]]:

@@ -41,7 +41,9 @@ def store(w: Writer, scope: Scope) -> list[str] | None:
         case 0:
             return [f"{name}[1:] = {name}[:-1] * {w.literal(scalar)}"]
         case 1:
-            return [f"{name}[{name} > {w.literal(scalar)}] {w.pick(('=', '+=', '*='))} {w.expression(scope, scalar, 2)}"]
+            return [
+                f"{name}[{name} > {w.literal(scalar)}] {w.pick(('=', '+=', '*='))} {w.expression(scope, scalar, 2)}"
+            ]
     counters = [n for n, k in scope.names.items() if k == Kind("i64")]
     place = w.pick(PLACES[len(scope.names[name].shape)])
     place = place.replace("{i}", w.pick(counters) if counters else "1")

@@ -181,7 +181,7 @@ class Groups:
             (a.totals or b.totals) and not (a.flat and b.flat)
         ):
             return False
-        if a.moved & b.made or b.moved & a.made or a.totals & b.scalars or b.totals & a.scalars:
+        if a.moved & b.made or b.moved & a.made or a.totals & (b.scalars | b.read) or b.totals & (a.scalars | a.read):
             return False
         return not (_leads(a, {b}, skip=b) or _leads(b, {a}, skip=a))
 
