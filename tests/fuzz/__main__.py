@@ -37,7 +37,7 @@ def main() -> None:
         seen[found.kind] += 1
         if found.fault:
             faults[found.fault] += 1
-            tell(seed, text, found, run if chosen.shrink else None)
+            tell(seed, text, found, chosen.shrink)
         if number % 500 == 0:
             print(f"{number} programs in {time.perf_counter() - begin:.0f} s: {dict(seen)}", flush=True)
     run.close()
@@ -47,11 +47,13 @@ def main() -> None:
     sys.exit(3 if faults else 0)
 
 
-def tell(seed: int, text: str, found: Outcome, run: Runner | None) -> None:
-    """Shows a program that fails, made smaller if there is what runs it."""
-    if run:
-        text = shrink(text, lambda smaller: run(smaller).fault == found.fault)
+def tell(seed: int, text: str, found: Outcome, smaller: bool) -> None:
+    """Shows a program that fails, made smaller if that is wanted."""
+    if smaller and found.kind != "died":
+        run = Runner(patience=4.0)  # a loop whose counter was taken out goes on for ever
+        text = shrink(text, lambda less: run(less).fault == found.fault)
         found = run(text)
+        run.close()
     print(f"---- seed {seed}: {found.fault}\n{text}eager: {found.eager}\ngraph: {found.graph}", flush=True)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from graphdsl.source.span import Source
 from tests.running import MODES, events, said
 
-PATIENCE = 60.0
+PATIENCE = 30.0
 """Seconds that a program may take in both modes."""
 
 
@@ -68,7 +68,8 @@ def sort(line: str | None) -> str:
 class Runner:
     """Runs programs in another process, and starts a new one when that does not come back."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self.patience = patience
         self.start()
 
     def start(self) -> None:
@@ -81,7 +82,7 @@ class Runner:
     def __call__(self, text: str) -> Outcome:
         try:
             self.pipe.send(text)
-            if self.pipe.poll(PATIENCE):
+            if self.pipe.poll(self.patience):
                 found: Outcome = self.pipe.recv()
                 return found
             fault = "hang"
