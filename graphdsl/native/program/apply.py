@@ -89,7 +89,7 @@ def converted(frame: Frame, instr: Any) -> None:
         frame.values[instr.out] = ref(frame.code.convert(frame.scalar(instr.arg), instr.out.type.dtype))
         return
     dtype = instr.out.type.dtype
-    cast = Op("convert", "", _no_types, Elementwise(lambda code, x: code.convert(x, dtype)))
+    cast = Op("convert", "", _no_types, Elementwise(lambda code, x, dtype: code.convert(x, dtype)))
     inner = Value(Type(dtype, instr.arg.type.shape))
     made = Apply(instr.span, cast, (instr.arg,), {"dtype": dtype}, (inner,))
     single(frame, made)
