@@ -150,10 +150,56 @@ def test_bad_bytes(tmp_path: Path, graphdsl: Any, data: bytes, mode: str) -> Non
     assert all("line" in event for event in said.events())
 
 
+MANY = "run -e 'for i in 0..100000 { print i }'"
+COMMANDS = [
+    MANY, f"{MANY} --mode graph", f"grad {ARTICLE}", f"compare {ARTICLE} --repeat 1", f"ir {ARTICLE}", "ops",
+    f"check {ARTICLE} --json", "--help", "grad --help", "--version",
+]  # fmt: skip
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    """Run by bash with the status of the first command of a pipe; `graphdsl` is this one."""
+    line = f'graphdsl() {{ "{sys.executable}" -m graphdsl "$@"; }}; {command}; exit ${{PIPESTATUS[0]}}'
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell")
 def test_a_closed_pipe_ends_quietly() -> None:
-    command = f"{sys.executable} -m graphdsl run -e 'for i in 0..100000 {{ print i }}' | head -1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
-    assert (done.stdout, done.stderr) == ("i = 0\n", "")
+    done = shell(f"graphdsl {MANY} | head -1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "i = 0\n", "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_pipe_that_nobody_reads(command: str) -> None:
+    done = shell(f"graphdsl {command} | true")
+    assert (done.returncode, "Traceback" in done.stderr, "E0" in done.stderr) == (0, False, False)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_output_that_cannot_be_written(command: str) -> None:
+    done = shell(f"graphdsl {command} > /dev/full")
+    assert done.returncode == status.WRONG_PROGRAM
+    said = [line for line in done.stderr.splitlines() if "E0614" in line]
+    assert len(said) == 1
+    assert "cannot write the output: No space left on device" in said[0]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_streams_that_are_closed(command: str) -> None:
+    done = shell(f"graphdsl {command} >&-")
+    assert (done.returncode, "Traceback" in done.stderr, "itself" in done.stderr) == (0, False, False)
+    assert shell(f"graphdsl {command} >&- 2>&- <&-").returncode == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-"])
+def test_the_status_tells_what_messages_cannot(where: str) -> None:
+    assert shell(f"graphdsl run -e 'print a' {where}").returncode == status.WRONG_PROGRAM
+    assert shell(f"graphdsl run --unknown {where}").returncode == status.WRONG_USAGE
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

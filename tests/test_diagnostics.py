@@ -22,7 +22,7 @@ WIDTH = 100
 
 
 # These say something of the machine, of an option, of what does not exist yet, or need a program of a thousand lines.
-ELSEWHERE = {"E0214", "E0312", "E0407", "E0730", "E0731", "E0732", "E0733"}
+ELSEWHERE = {"E0214", "E0312", "E0407", "E0614", "E0730", "E0731", "E0732", "E0733"}
 # The parser says it first.
 ELSEWHERE |= {"E0107", "E0207", "E0221"}
 

@@ -77,6 +77,7 @@ ATTRS: dict[str, dict[str, Any]] = {
     "powi": {"k": 3},
     "polygamma": {"order": 1},
     "in_range": {"axis": 0},
+    "same_size": {"axes": (0, 1)},
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from graphdsl import __version__
-from graphdsl.cli import status
+from graphdsl.cli import status, streams
 
 # In the order in which `--help` lists them. Each is `command` in the module of its name.
 COMMANDS = {
@@ -68,16 +68,12 @@ def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line, and exit."""
     gc.set_threshold(50_000, 20, 20)  # what importing makes is no garbage: looking for it takes 10 ms
     arguments = sys.argv[1:] if args is None else args
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    streams.open_streams()
+    code = run(arguments)
     try:
-        code = run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
-        code = status.DONE
-        # what is left in the buffer would be written at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (streams.ClosedPipe, streams.NotWritten) as error:
+        code = _output_lost(error, "--json" in arguments)
     sys.exit(code)
 
 
@@ -91,8 +87,8 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return status.INTERRUPTED
-    except BrokenPipeError:
-        raise
+    except (streams.ClosedPipe, streams.NotWritten) as error:
+        return _output_lost(error, "--json" in arguments)
     except MemoryError:
         return _no_memory("--json" in arguments)
     except Exception as error:
@@ -110,14 +106,27 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
     return status.WRONG_USAGE
 
 
+def _output_lost(error: streams.ClosedPipe | streams.NotWritten, as_json: bool) -> int:
+    """A closed pipe ends quietly; what cannot be written otherwise is an error."""
+    streams.drop_output()
+    if isinstance(error, streams.ClosedPipe):
+        return status.DONE
+    return _nowhere("E0614", f"cannot write the output: {error}", as_json)
+
+
 def _no_memory(as_json: bool) -> int:
     """What the program asks for does not fit, and where it asks is not known."""
-    message = "there is not enough memory"
+    return _nowhere("E0732", "there is not enough memory", as_json)
+
+
+def _nowhere(code: str, message: str, as_json: bool) -> int:
+    """An error of the run that has no place in the program."""
     if as_json:
         from graphdsl.render.json import object_text
 
-        message = object_text(event="error", code="E0732", message=message)
-    click.echo(message if as_json else f"error[E0732]: {message}", err=True)
+        click.echo(object_text(event="error", code=code, message=message), err=True)
+    else:
+        click.echo(f"error[{code}]: {message}", err=True)
     return status.WRONG_PROGRAM
 
 

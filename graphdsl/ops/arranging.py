@@ -29,9 +29,9 @@ def _composite(name: str, doc: str, params: tuple[Param, ...], expand: Any, typi
     )
 
 
-def numbers(e: Emit, x: Value, axis: int) -> Value:
-    """`0..n` for an axis of size `n`."""
-    size = dim_value(e, x, axis)
+def numbers(e: Emit, x: Value, axis: int, checked: Value | None = None) -> Value:
+    """`0..n` for an axis of size `n`; `checked` is that size, where something was checked of it first."""
+    size = dim_value(e, x, axis) if checked is None else checked
     return e.range(e.const(0, I64), size, e.const(1, I64), size=x.type.shape[axis])
 
 

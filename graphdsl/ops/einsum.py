@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphdsl.ops.arranging import numbers
+from graphdsl.ops.index_checks import same_size
 from graphdsl.ops.op import Composite, Kind, Op, Param, TypeProblem
 from graphdsl.ops.shape import dims_of, merged
 from graphdsl.ops.type_rules import arithmetic, same_dims
@@ -91,15 +92,14 @@ def _implied(inputs: Sequence[Labels]) -> Labels:
 
 def _own(e: Emit, x: Named) -> Named:
     """A label that stands twice means the diagonal of its axes."""
+    axes = list(range(len(x.labels)))  # as the operand is written
     while (twice := next((c for c in x.labels if x.labels.count(c) > 1), None)) is not None:
         first = x.labels.index(twice)
         second = x.labels.index(twice, first + 1)
-        sizes = x.value.type.shape[first], x.value.type.shape[second]
-        if same_dims(*sizes) is None:
-            raise TypeProblem("E0303", f"`{twice}` is {sizes[0]} and {sizes[1]} in one operand of `einsum`")
         rest = [axis for axis in range(len(x.labels)) if axis not in (first, second)]
         front = e.transpose(x.value, perm=(first, second, *rest))
-        places = numbers(e, front, 0)
+        places = numbers(e, front, 0, same_size(e, front, 0, front, 1, axes=(axes[first], axes[second])))
+        axes = [axes[axis] for axis in (first, *rest)]
         labels = (twice, *(x.labels[axis] for axis in rest))
         x = Named(e.index(front, places, places, spec=(("take",), ("take",))), labels)
     return x

@@ -58,6 +58,33 @@ NONZERO_STEP = Op(
 )
 
 
+def _equal(code: Code, a: S, b: S, *, axes: tuple[int, int]) -> S:
+    code.fail(a.ne(b), faults.AXES, a, b, *(code.const(I64, axis) for axis in axes))
+    return code.select(a.eq(b), a, b)  # of the shape of both
+
+
+SAME_SIZE = Op(
+    name="same_size",
+    doc="The size of one axis; it is an error if another, whose size is the second operand, differs from it.",
+    typing=elementwise(int_dtype, fails=lambda dtype, attrs: True),
+    compute=Elementwise(_equal, python_ints="x if x == y else kernel(x, y)"),
+    faults=(faults.AXES,),
+    bound=0.0,
+    group=GROUP,
+)
+
+
+def same_size(e: Emit, a: Value, i: int, b: Value, j: int, axes: tuple[int, int] | None = None) -> Value:
+    """The size of axis `i` of `a`, which must be that of axis `j` of `b`; `axes`: what to call the two."""
+    shown = axes or (i, j)
+    same = same_dims(a.type.shape[i], b.type.shape[j])
+    if same is None:
+        sizes = a.type.shape[i], b.type.shape[j]
+        raise TypeProblem("E0303", faults.AXES.message.format(*sizes, *shown))
+    size = dim_value(e, a, i)
+    return e.same_size(size, dim_value(e, b, j), axes=shown) if same[1] else size
+
+
 def _mask_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
     mask, x = types
     axis = attrs["axis"]

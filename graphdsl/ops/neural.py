@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from graphdsl.ops.arranging import numbers
 from graphdsl.ops.forms import X, function
+from graphdsl.ops.index_checks import same_size
 from graphdsl.ops.op import Composite, Kind, Op, Param, TypeProblem
 from graphdsl.ops.statistics import as_float
 from graphdsl.ops.type_rules import floating, one_axis, selection
@@ -181,8 +183,8 @@ def _cross_entropy(e: Emit, x: Value, target: Value) -> Value:
         raise TypeProblem(
             "E0305", f"`cross_entropy` takes logits of rank 2 and a class for each row, not {x.type} and {target.type}"
         )
-    rows = e.numbers_like(target)
-    return e.neg(e.mean(e.index(scores, rows, target, spec=(("tensor",), ("tensor",)))))
+    rows = numbers(e, x, 0, same_size(e, x, 0, target, 0))
+    return e.neg(e.mean(e.index(scores, rows, target, spec=(("take",), ("tensor",)))))
 
 
 CROSS_ENTROPY = _composite(

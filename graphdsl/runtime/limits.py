@@ -14,6 +14,7 @@ from graphdsl.source.record import dataclass, field
 TOO_LARGE = FaultKind(
     "E0730", "{0} would take {1}, more than the limit of {2}", "smaller sizes, or a higher --memory-limit"
 )
+_MOST = 2**63 - 1  # bytes that are told apart
 _SHARE = 0.8  # of what the machine or its container has
 _CGROUP = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _UNKNOWN = 2**34
@@ -55,6 +56,8 @@ class Limits:
 
 def size_text(size: int) -> str:
     """`1.5 GB`."""
+    if size >= _MOST:
+        return "9223372 TB or more"
     for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= factor:
             return f"{size / factor:.3g} {unit}" if size < 1000 * factor else f"{size // factor} {unit}"
