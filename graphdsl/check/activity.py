@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from graphdsl.check.context import Asked
 from graphdsl.check.zero import why_zero
 from graphdsl.core.between import Between
 from graphdsl.core.instances import Instances
@@ -16,7 +17,7 @@ from graphdsl.core.links import Links
 from graphdsl.source.diagnostic import Diagnostic, Label
 
 
-def analyse(program: Program) -> list[Diagnostic]:
+def analyse(program: Program, asked: Asked) -> list[Diagnostic]:
     """Mark what is to be recorded; the errors and warnings there are."""
     links = Links(program.main)
     instances = Instances(links)
@@ -27,7 +28,7 @@ def analyse(program: Program) -> list[Diagnostic]:
         found.extend(_from_outside(links, walk))
     found.extend(_unfixed_orders(walks))
     if not found:
-        found.extend(warning for walk in walks for warning in why_zero(links, walk))
+        found.extend(warning for walk in walks for warning in why_zero(links, walk, asked))
     return found
 
 

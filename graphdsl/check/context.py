@@ -49,6 +49,10 @@ class Request:
     wrt: tuple[str, ...] | None = None
 
 
+# How derivatives call what they are of and by: the place and the text of each mention of a value.
+Asked = dict[Value, list[tuple[Span, str]]]
+
+
 @dataclass(eq=False)
 class Shared:
     """One file being checked."""
@@ -75,6 +79,7 @@ class Shared:
     suggestions: int = 0  # how often a nearest name was looked for
     derives: bool = False  # whether anything is differentiated
     derived: set[Value] = field(default_factory=set)  # results of derivatives
+    asked: Asked = field(default_factory=dict)
     scalars: list[str] = field(default_factory=list)  # float scalars that the top level binds or prints, in order
 
 

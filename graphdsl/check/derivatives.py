@@ -11,6 +11,7 @@ from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression
 from graphdsl.check.expect import as_tensor
 from graphdsl.check.joins import converted
+from graphdsl.check.printing import source_text
 from graphdsl.check.types import Bound, convert_freely, match_dim
 from graphdsl.check.values import POISON, Binding, Tensor, Tuple, has_poison, kind_name, leaves, rebuild
 from graphdsl.core.ir import Derive, Value
@@ -42,7 +43,10 @@ def differentiated(f: Frame, node: ast.Expr, what: str) -> Steps[Value | None]:
     """The first argument: a float tensor."""
     binding: Binding = yield expression(f, node)
     y = as_tensor(f, binding, node.span, f"what `{what}` differentiates")
-    if y is None or y.type.dtype.is_float:
+    if y is None:
+        return None
+    if y.type.dtype.is_float:
+        f.shared.asked.setdefault(y, []).append((node.span, source_text(node.span)))
         return y
     f.error("E0404", f"what is differentiated must be a float, and is {y.type}", node.span, "make it one: `f64(…)`")
     return None
@@ -76,6 +80,8 @@ def target(f: Frame, node: ast.Expr, what: str) -> Binding | None:
     if not all(isinstance(part, Tensor) for part in _parts(binding)):
         f.error("E0405", f"`{node.id}` holds more than tensors, and has no derivative", node.span)
         return None
+    for value in leaves(binding):
+        f.shared.asked.setdefault(value, []).append((node.span, node.id))
     return binding
 
 

@@ -77,7 +77,7 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
     if request.wrt is not None and not shared.problems.found:
         _derivatives(f, program, request)
     if not shared.problems.found and (shared.derives or program.derivatives):
-        shared.problems.found += analyse(program)
+        shared.problems.found += analyse(program, shared.asked)
     problems = in_order(shared.problems.found)
     errors = [p for p in problems if p.severity == "error"]
     if errors:
@@ -147,6 +147,7 @@ def _derivatives(f: Frame, program: Program, request: Request) -> None:
     if y.type.rank or not y.type.dtype.is_float:
         f.error("E0403", f"`{request.of}` is {y.type}, and only a float scalar has a gradient", span)
         return
+    f.shared.asked.setdefault(y, []).append((span, request.of or ""))
     for name in request.wrt or ():
         held = _wanted(f, name, span)
         if held is None:
@@ -155,6 +156,7 @@ def _derivatives(f: Frame, program: Program, request: Request) -> None:
             f.error("E0405", f"`{name}` is {held.type}, and has no derivative", span)
             continue
         out = Value(derivative_type(f, y, held), None)
+        f.shared.asked.setdefault(held, []).append((span, name))
         target = ParamTarget(name) if f.shared.kinds.get(name) == "param" else held
         f.block.body.append(Derive(span, "grad", y, (target,), None, (out,)))
         program.derivatives[name] = out

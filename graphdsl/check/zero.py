@@ -6,39 +6,59 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from graphdsl.check.context import Asked
+from graphdsl.check.printing import source_text
 from graphdsl.core.between import Between
 from graphdsl.core.ir import Apply, Call, For, If, Leaf, ParamTarget, Value, While
 from graphdsl.core.links import Links
 from graphdsl.core.structure import operands
 from graphdsl.source.diagnostic import Diagnostic, Label
+from graphdsl.source.span import Span
 
 _CODE = "W0101"
+_FIRST = "the first derivative"  # of a `hessian` or an `hvp`, which has no text of its own
+_LONGEST = 24
 
 
-def why_zero(links: Links, walk: Between) -> Iterator[Diagnostic]:
-    """A warning for each target of a derivative that `y` does not depend on."""
+def why_zero(links: Links, walk: Between, asked: Asked) -> Iterator[Diagnostic]:
+    """A warning for each target of a derivative that `y` does not depend on, in the words of the program."""
+    span = walk.derive.span
+    y = _as_written(asked, walk.derive.y, span) or _FIRST
     for target, holders in zip(walk.derive.targets, walk.holders, strict=True):
         if isinstance(target, ParamTarget) or not walk.values.isdisjoint(holders):
             continue
-        y, name = walk.derive.y.name or "y", target.name or "the target"
+        name = _as_written(asked, target, span)
+        if name is None:
+            continue  # one of the checker's own, by which a `jvp` is found: what it is of has been told
         message, hint, labels = _reason(links, walk, target, y, name)
-        yield Diagnostic(_CODE, message, walk.derive.span, hint, labels, severity="warning")
+        yield Diagnostic(_CODE, f"this is zero: {message}", span, hint, labels, severity="warning")
+
+
+def _as_written(asked: Asked, value: Value, span: Span) -> str | None:
+    """What the derivative at `span` calls a value."""
+    texts = (text for place, text in asked.get(value, ()) if span.start <= place.start and place.end <= span.end)
+    return next((_short(text, "what is differentiated") for text in texts), None)
+
+
+def _short(text: str, otherwise: str) -> str:
+    return f"`{text}`" if len(text) <= _LONGEST else otherwise
 
 
 def _reason(links: Links, walk: Between, target: Value, y: str, name: str) -> tuple[str, str | None, tuple[Label, ...]]:
     fresh = _fresh_leaf(links, walk, target)
     if fresh is not None:
         return (
-            f"this derivative is zero: `:=` made `{name}` a fresh leaf after `{y}` was computed",
-            f"take the derivative before `{name} := …`, or compute `{y}` again",
-            (Label(fresh.span, f"`{name}` is a new value from here on"),),
+            f"`:=` made `{fresh.param}` a fresh leaf after {y} was computed",
+            f"take the derivative before `{fresh.param} := …`, or compute {y} again",
+            (Label(fresh.span, f"`{fresh.param}` is a new value from here on"),),
         )
     stop = _stopped(links, walk, target)
     if stop is not None:
-        how = f"`{name}` reaches `{y}` only through `{stop.op.name}` at line {stop.span.line}"
-        hint = f"`{stop.op.name}` passes no derivative on"
-        return f"this derivative is zero: {how}", hint, (Label(stop.span, hint),)
-    return f"this derivative is zero: `{y}` does not depend on `{name}`", None, ()
+        written = source_text(stop.span)
+        how = _short(stop.op.name if written.startswith(f"{stop.op.name}(") else written, "what stands")
+        label = Label(stop.span, "no derivative passes through here")
+        return f"{name} reaches {y} only through {how} at line {stop.span.line}", None, (label,)
+    return f"{y} does not depend on {name}", None, ()
 
 
 def _fresh_leaf(links: Links, walk: Between, target: Value) -> Leaf | None:
@@ -72,9 +92,21 @@ def _stopped(links: Links, walk: Between, target: Value) -> Apply | None:
     stops = []
     for v in passing:
         made = links.defs[v].instr if isinstance(v, Value) else None
-        if isinstance(made, Apply) and any(a not in passing and target in _backwards(every, a) for a in made.args):
-            stops.append(made)
+        if isinstance(made, Apply):
+            blocked = [a for a in made.args if a not in passing and target in _backwards(every, a)]
+            stops += [_last_of_floats(links, every, target, made, a) for a in blocked]
     return max(stops, key=lambda i: i.span.start, default=None)
+
+
+def _last_of_floats(links: Links, every: dict[Any, list[Any]], target: Value, stop: Apply, arg: Value) -> Apply:
+    """Where ints or bools are all that `stop` gets: the op that made them of floats."""
+    while not arg.type.dtype.is_float:
+        made = links.defs[arg].instr
+        onwards = [a for a in made.args if target in _backwards(every, a)] if isinstance(made, Apply) else []
+        if not isinstance(made, Apply) or not onwards:
+            return stop
+        stop, arg = made, onwards[-1]
+    return stop
 
 
 def _into_calls(links: Links) -> dict[Any, list[Any]]:

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TextIO, cast
 
 
-class ClosedPipe(Exception):  # noqa: N818 (nothing is wrong)
+class ClosedPipe(Exception):
     """Who read the output has gone (`| head`)."""
 
 
-class NotWritten(Exception):  # noqa: N818 (what it says is why)
+class NotWritten(Exception):
     """The output cannot be written: the disk is full, or its like."""
 
 
