@@ -8,21 +8,25 @@ from __future__ import annotations
 import random
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
 import pytest
 
 from graphdsl.check import Checked, Request, check
+from graphdsl.check.context import Frame
 from graphdsl.check.names import PLANNED, builtin
+from graphdsl.check.uncalled import check_uncalled
 from graphdsl.core.ir import Apply, Call, Feed, For, If, Leaf, Program, While, walk
 from graphdsl.core.printer import functions
+from graphdsl.core.steps import Steps
 from graphdsl.core.verify import verify_program
 from graphdsl.eager.program import Compiled
 from graphdsl.ops.types import Size
 from graphdsl.runtime.events import Recorded
 from graphdsl.runtime.state import Runtime
-from graphdsl.source.diagnostic import ProgramError
+from graphdsl.source.diagnostic import Diagnostic, ProgramError
 from graphdsl.source.span import Source
 from graphdsl.syntax.parser import parse
 from tests.fuzz.flow import Flow
@@ -430,3 +434,23 @@ def test_work_grows_as_the_text(make, count, factor) -> None:  # type: ignore[no
         return made
 
     assert calls(2 * count) < factor * calls(count)
+
+
+@pytest.mark.parametrize(
+    "text", [*(p.read_text("utf-8") for p in PROGRAMS), *(Flow(seed).program() for seed in range(30))]
+)
+def test_what_is_right_as_called_is_right_uncalled(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checked without its arguments' types, a function that some call is right for gives no error."""
+    found: list[tuple[int, list[Diagnostic]]] = []
+
+    def once_more(f: Frame) -> Steps[None]:
+        yield check_uncalled(f)
+        before = f.shared.problems.mark()
+        f.shared.called.clear()
+        yield check_uncalled(f)
+        found.append((before, f.shared.problems.found[before:]))
+
+    monkeypatch.setattr("graphdsl.check.program.check_uncalled", once_more)
+    with suppress(ProgramError):
+        check(parse(Source("test", text)), Request())
+    assert all(before or not problems for before, problems in found)

@@ -14,7 +14,7 @@ from graphdsl.check.leaving import Leaving
 from graphdsl.check.liveness import Liveness
 from graphdsl.check.outline import Outline
 from graphdsl.check.problems import Problems
-from graphdsl.check.values import POISON, Binding, Slot, Tensor, Tuple
+from graphdsl.check.values import POISON, Binding, Closure, Slot, Tensor, Tuple
 from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Block, Value
 from graphdsl.ops.op import Op, Setting, TypeProblem
@@ -74,7 +74,8 @@ class Shared:
     claimed: dict[Value, Size] = field(default_factory=dict)  # scalars that something was made with as a size
     made: dict[Value, Span] = field(default_factory=dict)  # where a name was given to a value
     instances: dict[Any, Instance] = field(default_factory=dict)
-    called: set[ast.FnDef] = field(default_factory=set)  # functions that some call was checked for
+    called: set[ast.FnDef | ast.Lambda] = field(default_factory=set)  # functions that some call was checked for
+    closures: dict[ast.Lambda, Closure] = field(default_factory=dict)  # one that was made of each lambda
     scopes: dict[ast.FnDef, Liveness] = field(default_factory=dict)
     suggestions: int = 0  # how often a nearest name was looked for
     derives: bool = False  # whether anything is differentiated

@@ -123,7 +123,7 @@ def closure(f: Frame, node: ast.Lambda) -> Binding:
             slot = Slot(names.unknown(f, found.node), node.span)
         if slot is not None:
             captured[name] = slot
-    made = Closure(node, tuple(captured.items()))
+    made = f.shared.closures[node] = Closure(node, tuple(captured.items()))
     count, levels = measure(made)
     if count > MOST_LEAVES or levels > MOST_LEVELS:
         return f.error("E0312", "this function captures too much", node.span)

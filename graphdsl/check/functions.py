@@ -66,7 +66,7 @@ def _with_defaults(
     """Evaluate the defaults of what was left out, and call."""
     for param in _params(callee):
         if param.name.id not in given and param.default is not None:
-            binding: Binding = yield expression(_top_level(f), param.default)
+            binding: Binding = yield expression(top_level(f), param.default)
             given[param.name.id] = without_static(binding), param.default.span
     result: Binding = yield invoke(f, span, callee, [given[n] for n in names])
     return result
@@ -99,7 +99,7 @@ def _params(callee: Callee) -> tuple[ast.FnParam, ...]:
     return callee.node.params if isinstance(callee, Named) else ()
 
 
-def _top_level(f: Frame) -> Frame:
+def top_level(f: Frame) -> Frame:
     """The scope in which a default is evaluated: it sees only top-level names."""
     if f.outer is None:
         return f
@@ -110,16 +110,15 @@ def _top_level(f: Frame) -> Frame:
 
 def invoke(f: Frame, span: Span, callee: Callee, args: list[tuple[Binding, Span]]) -> Steps[Binding]:
     """Call a function with as many arguments as it has params."""
-    if isinstance(callee, Named) and callee.node in f.shared.outline.recursive:
-        message = f"{callee_name(callee)} calls itself, and recursion is not here yet"
-        return f.error("E0900", message, span, labels=(Label(callee.node.name.span, "declared here"),))
-    if isinstance(callee, Named):
-        f.shared.called.add(callee.node)
     if f.depth >= MOST_CALLS:
         return f.error("E0214", f"calls stand in one another more than {MOST_CALLS:,} deep", span)
     fitted = _fit_arguments(f, callee, args)
     if fitted is None or any(has_poison(b) for b in fitted):
         return POISON
+    f.shared.called.add(callee.node)
+    if isinstance(callee, Named) and callee.node in f.shared.outline.recursive:
+        message = f"{callee_name(callee)} calls itself, and recursion is not here yet"
+        return f.error("E0900", message, span, labels=(Label(callee.node.name.span, "declared here"),))
     passed = Passed(callee, fitted, _outer_slots(f, callee, fitted))
     key = instance_key(f.shared, passed)
     instance = f.shared.instances.get(key)

@@ -11,12 +11,11 @@ from graphdsl.check.derivatives import derivative_type
 from graphdsl.check.leaving import leaving
 from graphdsl.check.lint import lint
 from graphdsl.check.liveness import liveness
-from graphdsl.check.names import function, unknown
 from graphdsl.check.outline import outline
 from graphdsl.check.printed import named_print
 from graphdsl.check.problems import in_order, nearest
-from graphdsl.check.reads import function_reads
 from graphdsl.check.statements import body
+from graphdsl.check.uncalled import check_uncalled
 from graphdsl.check.values import Slot, Tensor, Tuple, has_poison
 from graphdsl.core.ir import Derive, Func, ParamTarget, Program, Value
 from graphdsl.core.steps import run
@@ -73,7 +72,7 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
     program = Program(
         Func("main", f.block, Span(module.source, 0, len(module.source.text))), _exports(f), setting.default_float
     )
-    _names_never_checked(f)
+    run(check_uncalled(f))
     if request.wrt is not None and not shared.problems.found:
         _derivatives(f, program, request)
     if not shared.problems.found and (shared.derives or program.derivatives):
@@ -105,17 +104,6 @@ def _first_looks(f: Frame, module: ast.Module) -> None:
             if stmt.name.id in seen:
                 f.error("E0203", f"there is a function `{stmt.name.id}` already", stmt.name.span)
             seen[stmt.name.id] = stmt
-
-
-def _names_never_checked(f: Frame) -> None:
-    """Names that are unknown, in functions that nobody calls: their types are not checked, their names are."""
-    found = f.shared.outline
-    for node in found.functions.values():
-        if node not in f.shared.called:
-            for read in function_reads(node, found.own[node]):
-                name = read.node.id
-                if name not in found.variables and function(f, name) is None:
-                    unknown(f, read.node)
 
 
 def _exports(f: Frame) -> dict[str, tuple[Value, Value | None]]:

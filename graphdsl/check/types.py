@@ -38,8 +38,10 @@ def _short(span: Span) -> str:
 def annotated(f: Frame, binding: Binding, type: ast.TypeExpr, span: Span, what: str) -> Binding:
     """A binding as its annotation says."""
     if has_poison(binding):
+        bind_dims(f, type, None, span)
         return POISON
     if not isinstance(binding, Tensor):
+        bind_dims(f, type, None, span)
         return f.error("E0313", f"{what} must be {type_text(type)}, and is {kind_name(binding)}", span)
     value = convert_freely(f, binding.value, DTYPES[type.dtype], span, what, type.span)
     if value is None:
