@@ -240,9 +240,44 @@ def test_declared_results_convert() -> None:
     assert str(program.main.body.body[-1].items[0].value.type) == "f64"  # type: ignore[union-attr]
 
 
-def test_recursion_says_not_yet() -> None:
-    assert problems("fn f(n) = g(n)\nfn g(n) = f(n)\nprint f(1)") == [("E0900", 3)]
-    assert problems("fn f(g) = g(g)\nprint f(x -> x(x))")[0][0] == "E0900"
+RECURSIVE = "fn f(x, n: i64) -> f64 {\n if n == 0 { return 0.0 }\n return f(%s, n - 1)\n}\n"
+
+
+def test_recursion_declares_its_result() -> None:
+    assert problems("fn f(n) = g(n)\nfn g(n) = f(n)\nprint f(1)") == [("E0216", 2)]
+    core("fn f(n) { if n > 0 { f(n - 1) } }\nf(1)")  # where there is none, none is declared
+
+
+def test_recursion_without_a_name() -> None:
+    assert problems("fn f(g) = g(g)\nprint f(x -> x(x))")[0][0] == "E0218"
+
+
+@pytest.mark.parametrize("other", ["[x]", "i64(x)", "f32(x)", "y -> y", "(x, x)"])
+def test_recursion_keeps_types(other: str) -> None:
+    assert problems(RECURSIVE % other + "param w = 1.0\nprint f(w, 2)") == [("E0217", 3)]
+
+
+def test_recursion_keeps_functions() -> None:
+    core(RECURSIVE % "x" + "print f(y -> y, 2), f(sin, 2)")
+    assert problems(RECURSIVE % "y -> x(y)" + "print f(y -> y, 2)") == [("E0217", 3)]
+
+
+def test_sizes_in_recursion_are_joined() -> None:
+    shapes = {}
+    for given in ("x", "x[1:]", "concat([x, x])"):
+        program = core(RECURSIVE % given + "print f([1.0, 2.0], 2)")
+        (func,) = functions(program.main)
+        shapes[given] = func.body.params[0].type.shape
+    assert shapes.pop("x") == (2,)
+    assert all(not isinstance(dim, int) for (dim,) in shapes.values())
+
+
+def test_sizes_in_recursion_come_apart() -> None:
+    text = "fn f(a, b, n: i64) -> f64 {\n if n == 0 { return sum(a) + sum(b) }\n return f(a[1:], b, n - 1)\n}\n"
+    program = core(text + "input x: f64[k]\nprint f(x, x, 1)")
+    (func,) = functions(program.main)
+    a, b, _ = func.body.params
+    assert a.type.shape != b.type.shape
 
 
 # ---- errors -------------------------------------------------------------------------------------------

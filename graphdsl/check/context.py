@@ -28,6 +28,7 @@ from graphdsl.syntax import ast
 if TYPE_CHECKING:
     from graphdsl.check.instances import Instance
     from graphdsl.check.loop_types import LoopTypes
+    from graphdsl.check.recursion import Open
 
 
 MOST_DIMS = 32
@@ -74,6 +75,7 @@ class Shared:
     claimed: dict[Value, Size] = field(default_factory=dict)  # scalars that something was made with as a size
     made: dict[Value, Span] = field(default_factory=dict)  # where a name was given to a value
     instances: dict[Any, Instance] = field(default_factory=dict)
+    open: list[Open] = field(default_factory=list)  # instances of recursive functions that are being checked
     called: set[ast.FnDef | ast.Lambda] = field(default_factory=set)  # functions that some call was checked for
     closures: dict[ast.Lambda, Closure] = field(default_factory=dict)  # one that was made of each lambda
     scopes: dict[ast.FnDef, Liveness] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from graphdsl.check.instances import Callee, Instance, Passed, emit_call, instan
 from graphdsl.check.outline import Outline
 from graphdsl.check.problems import counted, in_order
 from graphdsl.check.reads import reads
+from graphdsl.check.recursion import call_again, check_recursive, fit_to_params, is_recursive, open_instance
 from graphdsl.check.results import check_body
 from graphdsl.check.types import convert_freely, type_text
 from graphdsl.check.values import (
@@ -116,31 +117,39 @@ def invoke(f: Frame, span: Span, callee: Callee, args: list[tuple[Binding, Span]
     if fitted is None or any(has_poison(b) for b in fitted):
         return POISON
     f.shared.called.add(callee.node)
-    if isinstance(callee, Named) and callee.node in f.shared.outline.recursive:
-        message = f"{callee_name(callee)} calls itself, and recursion is not here yet"
-        return f.error("E0900", message, span, labels=(Label(callee.node.name.span, "declared here"),))
     passed = Passed(callee, fitted, _outer_slots(f, callee, fitted))
+    recursive = is_recursive(f.shared, callee)
+    if recursive and (opened := open_instance(f.shared, callee)) is not None:
+        return call_again(f, span, opened, passed)
     key = instance_key(f.shared, passed)
     instance = f.shared.instances.get(key)
     if instance is None:
-        instance = f.shared.instances[key] = Instance()
-        yield _check(f, instance, passed)
+        if not recursive:
+            f.shared.instances[key] = instance = Instance.begin(callee)
+        instance = f.shared.instances[key] = yield _check(f, instance, passed)
     elif not instance.done:
-        return f.error("E0900", f"{callee_name(callee)} calls itself here, and recursion is not here yet", span)
+        message = f"{callee_name(callee)} calls itself by way of a function that it was given"
+        return f.error("E0218", message, span, "name it in its own text, and declare its result")
+    if recursive:
+        passed = fit_to_params(f, instance, passed, span)
     label = Label(span, f"in this call of {callee_name(callee)}")
     f.shared.problems.add(instance.problems, label)
-    if instance.func is None or has_poison(instance.result):
+    if has_poison(instance.result):
         return POISON
     return emit_call(f, span, instance, passed)
 
 
-def _check(f: Frame, instance: Instance, passed: Passed) -> Steps[None]:
+def _check(f: Frame, instance: Instance | None, passed: Passed) -> Steps[Instance]:
     """Check the body of a function for one kind of call."""
     problems = f.shared.problems.mark()
-    g = new_frame(f, instance, passed)
-    result: Binding = yield check_body(g, passed.callee)
+    if instance is None:
+        instance = yield check_recursive(f, passed)
+    else:
+        g = new_frame(f, instance, passed)
+        result: Binding = yield check_body(g, passed.callee)
+        instance.finish(g, result)
     instance.problems = list(in_order(f.shared.problems.take(problems)))
-    instance.finish(g, passed.callee, result)
+    return instance
 
 
 def _fit_arguments(f: Frame, callee: Callee, args: list[tuple[Binding, Span]]) -> list[Binding] | None:

@@ -27,7 +27,7 @@ from graphdsl.check.values import (
     slot_leaves,
     without_static,
 )
-from graphdsl.core.ir import Call, Const, Func, Value
+from graphdsl.core.ir import Block, Call, Const, Func, Value
 from graphdsl.ops.types import Dim, Size
 from graphdsl.source.diagnostic import Diagnostic
 from graphdsl.source.record import dataclass, field
@@ -67,21 +67,26 @@ def is_known(slot: Slot) -> bool:
 class Instance:
     """A function checked for one kind of call. `sizes`: the sizes inside that stand for the caller's, in order."""
 
+    func: Func
     done: bool = False
-    func: Func | None = None
     result: Binding = POISON
     problems: list[Diagnostic] = field(default_factory=list)
     sizes: dict[Size, int] = field(default_factory=dict)
     params: list[Value] = field(default_factory=list)
 
-    def finish(self, g: Frame, callee: Callee, result: Binding) -> None:
+    @classmethod
+    def begin(cls, callee: Callee) -> Instance:
+        """One whose body is still to be checked."""
+        name = callee.node.name.id if isinstance(callee, Named) else "->"
+        return cls(Func(name, Block(), callee.node.span))
+
+    def finish(self, g: Frame, result: Binding) -> None:
         """The body has been checked."""
         self.done = True
         self.result = without_static(result)
         g.block.params = self.params
         g.block.yields = list(leaves(self.result))
-        name = callee.node.name.id if isinstance(callee, Named) else "->"
-        self.func = Func(name, g.block, callee.node.span)
+        self.func.body = g.block
 
 
 # ---- kinds of calls -----------------------------------------------------------------------------------
@@ -201,7 +206,6 @@ def _live(shared: Shared, callee: Callee) -> Liveness:
 
 def emit_call(f: Frame, span: Span, instance: Instance, passed: Passed) -> Binding:
     """Write the `Call`; its results have the caller's sizes where the function's come from its arguments."""
-    assert instance.func is not None
     args = tuple(passed.values())
     known = _caller_sizes(f.shared, args, instance)
     outs: list[Value] = []
@@ -212,7 +216,9 @@ def emit_call(f: Frame, span: Span, instance: Instance, passed: Passed) -> Bindi
             dims.append(dim if isinstance(dim, int) else known.setdefault(dim, Size(None, dim.why)))
         out = Value(value.type.with_shape(tuple(dims)))
         if (size := f.shared.sizes.get(value)) is not None:
-            f.shared.sizes[out] = known.setdefault(size, Size(None, size.why))
+            theirs = known.setdefault(size, Size(None, size.why))
+            if isinstance(theirs, Size):
+                f.shared.sizes[out] = theirs
         outs.append(out)
         return out
 
@@ -221,12 +227,12 @@ def emit_call(f: Frame, span: Span, instance: Instance, passed: Passed) -> Bindi
     return result if result is not NOTHING else NOTHING
 
 
-def _caller_sizes(shared: Shared, args: tuple[Value, ...], instance: Instance) -> dict[Size, Size]:
+def _caller_sizes(shared: Shared, args: tuple[Value, ...], instance: Instance) -> dict[Size, Dim]:
     """The caller's size for each of the sizes that came in."""
-    known: dict[Size, Size] = {}
+    known: dict[Size, Dim] = {}
     for inner, arg in zip(instance.params, args, strict=True):
         for mine, theirs in zip(inner.type.shape, arg.type.shape, strict=True):
-            if isinstance(mine, Size) and isinstance(theirs, Size):
+            if isinstance(mine, Size):
                 known[mine] = theirs
         if (size := shared.sizes.get(inner)) is not None:
             known[size] = shared.sizes[arg]

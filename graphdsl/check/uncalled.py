@@ -44,7 +44,7 @@ def _check(f: Frame, callee: Callee) -> Steps[None]:
     unknown = Slot(POISON, node.span)
     outer: list[tuple[str, Slot | None]] = [(name, unknown) for name in sorted(f.shared.outline.variables)]
     args: list[Binding] = _declared(callee.node) if isinstance(callee, Named) else [POISON for _ in callee.node.params]
-    g = new_frame(f, Instance(), Passed(callee, args, outer))
+    g = new_frame(f, Instance.begin(callee), Passed(callee, args, outer))
     if isinstance(callee, Named):
         for param in callee.node.params:
             if param.default is not None:

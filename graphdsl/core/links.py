@@ -12,13 +12,13 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Value, While
-from graphdsl.core.printer import functions
-from graphdsl.core.steps import Steps, run
+from graphdsl.core.printer import functions, has_recursion
 from graphdsl.core.structure import regions, results
 from graphdsl.ops.op import Op
 from graphdsl.source.record import dataclass
 
 Node = Hashable
+Exit = tuple[Func, Value]  # a function, and a value that comes out of it
 
 
 def receives(op: Op, i: int, operand: Value, out: Value) -> bool:
@@ -52,6 +52,7 @@ class Links:
 
     def __init__(self, main: Func) -> None:
         self.funcs = [*functions(main), main]
+        self.recursive = has_recursion(main)
         self.defs: dict[Value, Def] = {}
         self.owner: dict[Block, Owner] = {}
         self.last: dict[Any, int] = {}  # of a region instruction: the number of the last value inside
@@ -64,7 +65,7 @@ class Links:
         self.effects: dict[Node, list[Value]] = defaultdict(list)  # from a param of a function to memory it was given
         self.derives: list[Derive] = []
         self.calls: dict[Call, Block] = {}  # with the block in which they stand
-        self._params: dict[tuple[Func, Value], frozenset[int]] = {}
+        self._params: dict[Exit, frozenset[int]] = {}
         self._count = 0
         for func in self.funcs:
             self._scan(func)
@@ -119,35 +120,48 @@ class Links:
             yield made.instr, made.instr.func.body.yields[made.index]
 
     def params_of(self, func: Func, end: Value) -> frozenset[int]:
-        """The params on which an end of a function depends; through recursive calls until nothing changes."""
-        known = self._params.get((func, end))
-        return run(self._params_of(func, end)) if known is None else known
+        """The params on which an end of a function depends."""
+        if (func, end) not in self._params:
+            self._solve((func, end))
+        return self._params[func, end]
 
-    def _params_of(self, func: Func, end: Value) -> Steps[frozenset[int]]:
-        key = (func, end)
-        if key in self._params:
-            return self._params[key]
-        self._params[key] = frozenset()
-        numbers = {p: i for i, p in enumerate(func.body.params)}
-        while True:
-            found: set[Node] = yield self._back(end)
-            depends = frozenset(numbers[p] for p in found if p in numbers)
-            if depends == self._params[key]:
-                return depends
-            self._params[key] = depends
+    def _solve(self, start: Exit) -> None:
+        """Through calls, also recursive ones: what changes is looked at again by those that rest on it."""
+        found: dict[Exit, frozenset[int]] = {start: frozenset()}
+        users: dict[Exit, set[Exit]] = defaultdict(set)
+        todo = [start]
+        while todo:
+            key = todo.pop()
+            used: set[Exit] = set()
+            depends = self._depends(key, found, used)
+            for other in used:
+                users[other].add(key)
+            todo.extend(other for other in used if other not in found)
+            found.update((other, frozenset()) for other in used if other not in found)
+            if depends != found[key]:
+                found[key] = depends
+                todo.extend(users[key])
+        self._params.update(found)
 
-    def _back(self, start: Node) -> Steps[set[Node]]:
-        found, todo = {start}, [start]
+    def _depends(self, key: Exit, known: dict[Exit, frozenset[int]], used: set[Exit]) -> frozenset[int]:
+        """The params behind an end, as far as it is known of the ends of those that are called; these are `used`."""
+        func, end = key
+        found: set[Node] = {end}
+        todo: list[Node] = [end]
         while todo:
             node = todo.pop()
             sources = list(self.sources.get(node, ()))
-            for call, end in self.calls_behind(node):
-                needed: frozenset[int] = yield self._params_of(call.func, end)
+            for call, inner in self.calls_behind(node):
+                exit = call.func, inner
+                needed = self._params.get(exit)
+                if needed is None:
+                    used.add(exit)
+                    needed = known.get(exit, frozenset())
                 sources.extend(call.args[i] for i in needed)
             fresh = [s for s in sources if s not in found]
             found.update(fresh)
             todo.extend(fresh)
-        return found
+        return frozenset(i for i, p in enumerate(func.body.params) if p in found)
 
     # ---- building ----
 

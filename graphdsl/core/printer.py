@@ -31,11 +31,33 @@ def functions(main: Func) -> list[Func]:
     found: dict[Func, None] = {}
     todo = [main]
     while todo:
-        calls = [i.func for i in _instrs(todo.pop().body) if isinstance(i, Call)]
-        fresh = [f for f in dict.fromkeys(calls) if f not in found and f is not main]
+        fresh = [f for f in _called(todo.pop()) if f not in found and f is not main]
         found.update(dict.fromkeys(fresh))
         todo.extend(reversed(fresh))
     return list(found)
+
+
+def has_recursion(main: Func) -> bool:
+    """Whether a function that `main` calls may come to call itself."""
+    open_calls = [(main, iter(_called(main)))]
+    active, done = {main}, set()
+    while open_calls:
+        func, rest = open_calls[-1]
+        inner = next(rest, None)
+        if inner is None:
+            active.discard(func)
+            done.add(func)
+            open_calls.pop()
+        elif inner in active:
+            return True
+        elif inner not in done:
+            active.add(inner)
+            open_calls.append((inner, iter(_called(inner))))
+    return False
+
+
+def _called(func: Func) -> list[Func]:
+    return list(dict.fromkeys(i.func for i in _instrs(func.body) if isinstance(i, Call)))
 
 
 def show_func(func: Func) -> str:

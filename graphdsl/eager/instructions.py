@@ -78,7 +78,11 @@ def _call(w: FunctionWriter, instr: ir.Call) -> None:
             outs.append(w.node_target(out) if recorder.tracks(out) else "_")
         elif recorder.tracks(out):
             w.unrecorded.add(out)
+    if w.module.counts_calls:
+        w.add("deeper(rt)", instr)
     w.add(f"{w.tuple(outs) if outs else '_'} = {w.module.callee(instr.func)}({', '.join(args)})", instr)
+    if w.module.counts_calls:  # where the call fails, the run ends
+        w.add("rt.active_calls -= 1", instr)
 
 
 def _derive(w: FunctionWriter, instr: ir.Derive) -> None:

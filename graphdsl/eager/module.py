@@ -32,6 +32,7 @@ class Module:
         self.text: list[str] = []
         self.origin: list[Instr | None] = [None]  # of each line; lines count from 1
         self.callees: dict[Func, str] = {}
+        self.counts_calls = False  # whether there may be more active calls than the checker can see
         self._known: dict[Any, str] = {}
         self._count = 0
 

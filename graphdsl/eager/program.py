@@ -13,6 +13,7 @@ import numpy as np
 from graphdsl.core import ir
 from graphdsl.core.ir import Func, Instr, Program, Value
 from graphdsl.core.printer import functions as called_functions
+from graphdsl.core.printer import has_recursion
 from graphdsl.core.steps import run as run_steps
 from graphdsl.eager.derive import derive, derive_recorded
 from graphdsl.eager.function import FunctionWriter
@@ -44,6 +45,7 @@ class Compiled:
         names = list(program.exports if fetch is None else fetch)
         self.fetched = {n: program.exports[n] for n in names}
         self.module = Module()
+        self.module.counts_calls = has_recursion(program.main)
         functions = [program.main, *called_functions(program.main)]
         self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
         recorder = Recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))

@@ -12,6 +12,7 @@ from graphdsl.core import ir
 from graphdsl.eager.tape import tick
 from graphdsl.ops.creation import run_sizes
 from graphdsl.runtime.events import Shown
+from graphdsl.runtime.faults import MOST_CALLS, TOO_DEEP
 from graphdsl.runtime.format import formatted, text
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Fault
@@ -46,6 +47,13 @@ class Shape:
 def allow(rt: Runtime, sizes: Sequence[Any], operands: tuple[int, ...], itemsize: int) -> None:
     """A fault if a tensor of these sizes is more than a run may take."""
     rt.limits.check("a tensor", run_sizes(tuple(sizes), operands), itemsize)
+
+
+def deeper(rt: Runtime) -> None:
+    """Count one more active call; a fault if there are too many."""
+    if rt.active_calls == MOST_CALLS:
+        raise Fault(TOO_DEEP, MOST_CALLS)
+    rt.active_calls += 1
 
 
 # ---- effects ----------------------------------------------------------------------------------
@@ -97,6 +105,7 @@ SUPPORT: dict[str, Any] = {
     "allow": allow,
     "failure": failure,
     "inf": inf,
+    "deeper": deeper,
     "nan": nan,
     "save": save,
     "show": show,

@@ -13,7 +13,7 @@ from graphdsl.graph.frames import Frame
 from graphdsl.graph.saving import PLACE, Tape
 from graphdsl.graph.walk import Walk
 from graphdsl.graph.walking import Flag, State, as_value, either
-from graphdsl.ops.types import BOOL, Type
+from graphdsl.ops.types import BOOL, Size, Type
 from graphdsl.source.record import dataclass
 
 
@@ -59,18 +59,11 @@ class Functions:
         values = self.top.between.values
         return [i for i, p in enumerate(func.body.params) if p.type.dtype.is_float and p in values]
 
-    def results(self, func: Func, key: Key) -> list[Type]:
-        """The types of what a reversing function gives."""
-        params = [func.body.params[i].type for i in self.summed(func)]
-        return [Type(t.dtype, t.shape) for t in params] + [
-            t for i in key.targets for t in (found_type(self.top, i), Type(BOOL))
-        ]
 
-
-def found_type(walk: Walk, i: int) -> Type:
-    """The type of a derivative."""
-    t = walk.derive.outs[i].type
-    return Type(t.dtype, t.shape)
+def here(inside: Type, outside: Type) -> Type:
+    """A type of a function where that is called: its sizes are those of one call, and stand for others in the next."""
+    dims = zip(inside.shape, outside.shape, strict=True)
+    return Type(inside.dtype, tuple(a if isinstance(a, int) else b for a, b in dims))
 
 
 class Calling(Walk):
@@ -92,13 +85,15 @@ class Calling(Walk):
             given.append(self.shadow())
         given += [self.shadow_of(call.args[i]) for i in shadows]
         for k in live:
-            t = call.func.body.yields[k].type
-            given.append(self.as_type(self.total(results[k], state), Type(t.dtype, t.shape)))
+            type = here(call.func.body.yields[k].type, results[k].type)
+            given.append(self.as_type(self.total(results[k], state), type))
         for i in key.targets:
             flags = state.held[i] or {}
             given += [as_value(self.emit, flags[results[k]]) for k in key.held[i] or ()]
             given += [state.found[i], as_value(self.emit, state.done[i])]
-        outs = [Value(t) for t in self.functions.results(call.func, key)]
+        params = call.func.body.params
+        outs = [Value(here(params[i].type, call.args[i].type)) for i in self.functions.summed(call.func)]
+        outs += [Value(t) for i in key.targets for t in (self.found_types[i], Type(BOOL))]
         self.write(Call(call.span, made, tuple(given), tuple(outs)))
         self._after(call, key, outs, state)
 
@@ -141,6 +136,8 @@ class Reversing(Calling):
         self.functions = functions
         self.func = func
         self.key = key
+        # the derivative may stand in another call of this same function, whose sizes are others
+        self.found_types = [_apart(t) for t in top.found_types]
         self.code = self.emit.block = made.body
         self._shadow = Value(PLACE, "shadow")
 
@@ -179,7 +176,7 @@ class Reversing(Calling):
             held = state.held[i] = {}
             for k in self.key.held[i] or ():
                 held[yields[k]] = either(self.emit, held.get(yields[k], False), self._param(Type(BOOL)))
-            state.found[i], state.done[i] = self._param(found_type(self, i)), self._param(Type(BOOL))
+            state.found[i], state.done[i] = self._param(self.found_types[i]), self._param(Type(BOOL))
         self.begin(self.func.body, len(self.func.body.body), state)
         for k, total in reversed(totals):
             self.pass_on(yields[k], total, state)
@@ -197,6 +194,10 @@ class Reversing(Calling):
         ]
         for i in self.key.targets:
             self.code.yields += [state.found[i], as_value(self.emit, state.done[i])]
+
+
+def _apart(type: Type) -> Type:
+    return type.with_shape(tuple(Size(d.name, d.why) if isinstance(d, Size) else d for d in type.shape))
 
 
 PLACELESS = Value(PLACE)  # stands for what is not asked for

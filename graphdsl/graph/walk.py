@@ -40,6 +40,7 @@ class Walk(ABC):
 
     def __init__(self, derive: Derive, between: GraphBetween, saving: Saving, tape: Tape) -> None:
         self.derive = derive
+        self.found_types = [Type(out.type.dtype, out.type.shape) for out in derive.outs]
         self.links: GraphLinks = saving.links
         self.between = between
         self.saving = saving
@@ -236,10 +237,10 @@ class Walk(ABC):
         """Where `flag` holds, `total` is the derivative with respect to target `i`."""
         if total is None or flag is False:
             return
-        out = self.derive.outs[i].type
-        if total.type.dtype is not out.dtype:
-            total = self.emit.convert(total, out.dtype)
-        total = self.as_type(total, Type(out.dtype, out.shape))
+        type = self.found_types[i]
+        if total.type.dtype is not type.dtype:
+            total = self.emit.convert(total, type.dtype)
+        total = self.as_type(total, type)
         if flag is True:
             state.found[i] = total
             return

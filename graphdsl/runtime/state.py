@@ -31,7 +31,8 @@ class Stream:
 
 @dataclass
 class Runtime:
-    """One run. `feeds` are values as given, by name; `fed` those of them that the program takes, converted."""
+    """One run. `feeds` are values as given, by name; `fed` those of them that the program takes, converted.
+    `active_calls` is counted where a program has recursion, in eager mode."""
 
     sink: Sink = field(default_factory=Recorded)
     random: Stream = field(default_factory=Stream)
@@ -39,6 +40,7 @@ class Runtime:
     feeds: dict[str, Any] = field(default_factory=dict)
     fed: dict[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    active_calls: int = 0
 
     def load(self, path: str, entry: Any, type: Type) -> Any:
         """A value from a file, of the type that the program was checked with."""
