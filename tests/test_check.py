@@ -244,22 +244,22 @@ RECURSIVE = "fn f(x, n: i64) -> f64 {\n if n == 0 { return 0.0 }\n return f(%s, 
 
 
 def test_recursion_declares_its_result() -> None:
-    assert problems("fn f(n) = g(n)\nfn g(n) = f(n)\nprint f(1)") == [("E0216", 2)]
+    assert problems("fn f(n) = g(n)\nfn g(n) = f(n)\nprint f(1)") == [("E0223", 2)]
     core("fn f(n) { if n > 0 { f(n - 1) } }\nf(1)")  # where there is none, none is declared
 
 
 def test_recursion_without_a_name() -> None:
-    assert problems("fn f(g) = g(g)\nprint f(x -> x(x))")[0][0] == "E0218"
+    assert problems("fn f(g) = g(g)\nprint f(x -> x(x))")[0][0] == "E0225"
 
 
 @pytest.mark.parametrize("other", ["[x]", "i64(x)", "f32(x)", "y -> y", "(x, x)"])
 def test_recursion_keeps_types(other: str) -> None:
-    assert problems(RECURSIVE % other + "param w = 1.0\nprint f(w, 2)") == [("E0217", 3)]
+    assert problems(RECURSIVE % other + "param w = 1.0\nprint f(w, 2)") == [("E0224", 3)]
 
 
 def test_recursion_keeps_functions() -> None:
     core(RECURSIVE % "x" + "print f(y -> y, 2), f(sin, 2)")
-    assert problems(RECURSIVE % "y -> x(y)" + "print f(y -> y, 2)") == [("E0217", 3)]
+    assert problems(RECURSIVE % "y -> x(y)" + "print f(y -> y, 2)") == [("E0224", 3)]
 
 
 def test_sizes_in_recursion_are_joined() -> None:

@@ -129,7 +129,7 @@ def invoke(f: Frame, span: Span, callee: Callee, args: list[tuple[Binding, Span]
         instance = f.shared.instances[key] = yield _check(f, instance, passed)
     elif not instance.done:
         message = f"{callee_name(callee)} calls itself by way of a function that it was given"
-        return f.error("E0218", message, span, "name it in its own text, and declare its result")
+        return f.error("E0225", message, span, "name it in its own text, and declare its result")
     if recursive:
         passed = fit_to_params(f, instance, passed, span)
     label = Label(span, f"in this call of {callee_name(callee)}")

@@ -15,6 +15,7 @@ from graphdsl.core.ir import Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops.types import BOOL
 from graphdsl.source.record import dataclass
+from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 
 Entry = tuple[Any, ...]
@@ -255,9 +256,20 @@ def store(
             if fitting is None:
                 return None
             value = fitting
-        spec = _without_ellipsis(place, part.type.rank)
-        updated = f.apply("update", target.span, (part, value, *place.operands), (target.span, node.span), spec=spec)
+        updated = _updated(f, part, value, place, (target.span, node.span))
         if not isinstance(updated, Tensor):
             return None
         value = updated.value
     return Tensor(value)
+
+
+def _updated(f: Frame, part: Value, value: Value, place: Place, spans: tuple[Span, Span]) -> Binding:
+    spec = _without_ellipsis(place, part.type.rank)
+    scalar = not part.type.rank and all(entry == ("new",) for entry in spec)
+    if scalar:  # it has no elements to write to: it becomes the one of a vector
+        part = f.value("reshape", spans[0], part, sizes=(1,))
+        spec = (*spec, ("full",))
+    updated = f.apply("update", spans[0], (part, value, *place.operands), spans, spec=spec)
+    return (
+        f.apply("reshape", spans[0], (updated.value,), sizes=()) if scalar and isinstance(updated, Tensor) else updated
+    )

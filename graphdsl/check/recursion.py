@@ -125,13 +125,13 @@ def call_again(f: Frame, span: Span, opened: Open, passed: Passed) -> Binding:
     ):
         hint = f"as in `fn {node.name.id}(…) -> f64`"
         labels = (Label(node.name.span, "declared here"),)
-        return f.error("E0216", f"{name} calls itself, and has to declare its result", span, hint, labels)
+        return f.error("E0223", f"{name} calls itself, and has to declare its result", span, hint, labels)
     for param, mine, arg in zip(node.params, opened.args, passed.args, strict=True):
         problem = _other(f, shape_of(mine), shape_of(arg))
         if problem is not None:
             message = f"{name} calls itself with another `{param.name.id}`: it {problem}"
             hint = "a recursive call has the dtypes, ranks and functions of the call that it stands in"
-            return f.error("E0217", message, span, hint, (Label(param.span, "declared here"),))
+            return f.error("E0224", message, span, hint, (Label(param.span, "declared here"),))
     opened.grown.update(_grown(opened, list(_types(passed.args))))
     if opened.grown:
         return POISON  # all of this is checked again

@@ -15,10 +15,10 @@ from graphdsl.core.ir import Apply
 from graphdsl.native.flow import int64
 from graphdsl.native.program.values import ref
 from graphdsl.ops import faults
-from graphdsl.ops.op import Attrs, Draw, Elementwise, Pointwise
+from graphdsl.ops.op import Attrs, Draw, Elementwise, Pointwise, Setting
 from graphdsl.ops.scalar import Code, Reader, S
 from graphdsl.ops.sizes import made
-from graphdsl.ops.types import I64, Size, Type
+from graphdsl.ops.types import F64, I64, Size, Type
 
 Rule = Callable[[Code, Sequence[Reader], Attrs], Sequence[S]]
 
@@ -31,8 +31,11 @@ def sizes(code: Code, apply: Apply, xs: Sequence[Reader]) -> tuple[Any, ...]:
             return _typed(apply, xs) or _joined(code, xs, out, False)
         return _joined(code, xs, out, True)
     rule = _rule(apply)
-    if rule is None or not (apply.fails or _typed(apply, xs) is None):
-        found = _typed(apply, xs)
+    typed = _typed(apply, xs)
+    if typed is not None and not (rule is not None and apply.fails):
+        return typed
+    if rule is None:
+        found = _by_dims(apply, xs, _typed_again(apply))
         assert found is not None, f"no rule for the sizes of {apply.op.name}"
         return found
     computed = rule(code, xs, apply.attrs)
@@ -41,8 +44,19 @@ def sizes(code: Code, apply: Apply, xs: Sequence[Reader]) -> tuple[Any, ...]:
 
 def _typed(apply: Apply, xs: Sequence[Reader]) -> tuple[Any, ...] | None:
     """The sizes by the type alone, or None."""
+    return _by_dims(apply, xs, apply.outs[0].type)
+
+
+def _typed_again(apply: Apply) -> Type:
+    """The type by the operands as they are now: a pass may have put others in their place, of which the same sizes have
+    other names."""
+    return apply.op.typing(Setting(F64), tuple(a.type for a in apply.args), apply.attrs).outs[0]
+
+
+def _by_dims(apply: Apply, xs: Sequence[Reader], type: Type) -> tuple[Any, ...] | None:
+    """The sizes in `type`, each read off an operand that has it; None where none has."""
     found: list[Any] = []
-    for dim in apply.outs[0].type.shape:
+    for dim in type.shape:
         if isinstance(dim, int):
             found.append(int64(dim))
             continue
