@@ -188,8 +188,7 @@ def forwards(f: Frame, span: Span, y: Value, x: Value, tangent: Value) -> Value:
     So it goes wherever a `vjp` goes, and has its rules (J. Townsend, "A new trick for calculating Jacobian vector
     products", 2017). The walk back from the first result reads the values of the forward ops, and computes none again.
     """
-    strong = converted(f, y, Type(y.type.dtype, y.type.shape), span)  # zeros like a weak value are of the default dtype
-    u = f.at(span).zeros_like(strong)
+    u = f.at(span).nothing_like(y)
     return directed(f, span, directed(f, span, y, x, u), u, tangent)
 
 

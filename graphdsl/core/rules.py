@@ -137,7 +137,7 @@ def _trace_vjp(
     if contribution is None:
         return None
     if isinstance(contribution, Into):
-        start = acc[0] if acc else e.zeros_like(xs[operand])
+        start = acc[0] if acc else e.nothing_like(xs[operand])
         total = e.apply(OPS[contribution.op], start, *contribution.args, **contribution.attrs)
     else:
         fitting = _fit(e, contribution, xs[operand])
@@ -205,7 +205,7 @@ def _linear_tangent(e: Emit, op: Op, attrs: Attrs, tangents: Sequence[Value | No
     linear = range(len(xs)) if op.linear == (-1,) else op.linear
     if not any(tangents[i] for i in linear):
         return None
-    args = [(tangents[i] or e.zeros_like(x)) if i in linear else x for i, x in enumerate(xs)]
+    args = [(tangents[i] or e.nothing_like(x)) if i in linear else x for i, x in enumerate(xs)]
     return from_zero(e, e.apply(op, *args, **attrs), ())
 
 

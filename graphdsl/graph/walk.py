@@ -99,7 +99,7 @@ class Walk(ABC):
         if all(isinstance(d, int) for d in t.shape):
             made: Value = self.emit.apply(OPS["zeros"], sizes=t.shape, dtype=t.dtype)
             return made
-        return self.as_type(self.emit.zeros_like(self.frames.value(value)), t)
+        return self.as_type(self.emit.nothing_like(self.frames.value(value)), t)
 
     # ---- sums ----
 
