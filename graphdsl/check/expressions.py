@@ -7,7 +7,6 @@ from graphdsl.check.branches import CHOICE, FALLS, Flow, Path, join_slots, trial
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import condition
-from graphdsl.check.reads import reads
 from graphdsl.check.values import (
     MOST_LEAVES,
     MOST_LEVELS,
@@ -114,13 +113,10 @@ def tuple_literal(f: Frame, node: ast.TupleLit) -> Steps[Binding]:
 def closure(f: Frame, node: ast.Lambda) -> Binding:
     """A lambda, with what its free names are now."""
     captured: dict[str, Slot | None] = {}
-    for found in reads(node):
-        name = found.node.id
-        if name in captured:
-            continue
+    for name, place in f.shared.outline.free_names(node).items():
         slot = names.variable(f, name)
         if slot is None and (names.is_local(f, name) or names.function(f, name) is None):
-            slot = Slot(names.unknown(f, found.node), node.span)
+            slot = Slot(names.unknown(f, place), node.span)
         if slot is not None:
             captured[name] = slot
     made = f.shared.closures[node] = Closure(node, tuple(captured.items()))

@@ -15,7 +15,6 @@ from graphdsl.check.dispatch import expression
 from graphdsl.check.instances import Callee, Instance, Passed, emit_call, instance_key, new_frame
 from graphdsl.check.outline import Outline
 from graphdsl.check.problems import counted, in_order
-from graphdsl.check.reads import reads
 from graphdsl.check.recursion import call_again, check_recursive, fit_to_params, is_recursive, open_instance
 from graphdsl.check.results import check_body
 from graphdsl.check.types import convert_freely, type_text
@@ -218,6 +217,6 @@ def _outer_names(outline: Outline, bindings: Iterable[Binding], names: set[str])
 def lambda_outer(outline: Outline, node: ast.Lambda) -> frozenset[str]:
     """The top-level names that the functions named in a lambda read."""
     if node not in outline.lambdas:
-        called = [outline.functions[r.node.id] for r in reads(node) if r.node.id in outline.functions]
+        called = [outline.functions[name] for name in outline.free_names(node) if name in outline.functions]
         outline.lambdas[node] = frozenset(name for c in called for name in outline.outer[c])
     return outline.lambdas[node]

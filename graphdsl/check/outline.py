@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphdsl.check.reads import Read, function_locals, function_reads, names_set, own_expressions, reads, statements
+from graphdsl.check.reads import (
+    Read,
+    captures,
+    function_locals,
+    function_reads,
+    names_set,
+    own_expressions,
+    reads,
+    statements,
+)
 from graphdsl.source.record import dataclass, field
 from graphdsl.syntax import ast
 
@@ -21,6 +30,14 @@ class Outline:
     recursive: frozenset[ast.FnDef] = frozenset()
     lambdas: dict[ast.Lambda, frozenset[str]] = field(default_factory=dict)  # what functions named in a lambda read
     pinned: frozenset[str] = frozenset()  # read by functions that are passed about: who knows when
+
+    free: dict[ast.Lambda, dict[str, ast.Name]] = field(default_factory=dict)
+
+    def free_names(self, node: ast.Lambda) -> dict[str, ast.Name]:
+        """The names that a lambda reads from around it, in order, each where it is read first."""
+        if node not in self.free:
+            self.free.update(captures(node))
+        return self.free[node]
 
     def names_read(self, found: Iterable[Read]) -> set[str]:
         """The variables that reading these names reads at the top level, those of called functions included."""

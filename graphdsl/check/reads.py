@@ -21,26 +21,56 @@ class Read:
 def reads(*roots: ast.Node) -> Iterator[Read]:
     """The free names of expressions, in order; iterative."""
     bound: Counter[str] = Counter()
-    stack: list[ast.Node | tuple[ast.Name, ...]] = list(reversed(roots))
-    lambdas = 0
+    around: list[ast.Lambda] = []
+    for found in _walk(roots):
+        match found:
+            case None:
+                bound.subtract(p.id for p in around.pop().params)
+            case ast.Lambda(params=params):
+                bound.update(p.id for p in params)
+                around.append(found)
+            case Read(node=node, called=called):
+                if not bound[node.id]:
+                    yield Read(node, called and not around)
+
+
+def captures(root: ast.Lambda) -> dict[ast.Lambda, dict[str, ast.Name]]:
+    """For a lambda and each one inside: its free names, in order, each where it is read first. In one pass."""
+    names: dict[ast.Lambda, dict[str, ast.Name]] = {}
+    around: list[ast.Lambda] = []
+    for found in _walk((root,)):
+        match found:
+            case None:
+                around.pop()
+            case ast.Lambda():
+                around.append(found)
+                names[found] = {}
+            case Read(node=node):
+                for inner in reversed(around):
+                    if node.id in names[inner] or any(p.id == node.id for p in inner.params):
+                        break
+                    names[inner][node.id] = node
+    return names
+
+
+def _walk(roots: Iterable[ast.Node]) -> Iterator[Read | ast.Lambda | None]:
+    """The names that are read, and each lambda where it begins; None where it ends."""
+    stack: list[ast.Node | None] = list(reversed(tuple(roots)))
     while stack:
         node = stack.pop()
         match node:
-            case tuple():
-                bound.subtract(p.id for p in node)
-                lambdas -= 1
+            case None:
+                yield None
             case ast.Name():
-                if not bound[node.id]:
-                    yield Read(node, False)
-            case ast.Lambda(params=params, body=body):
-                bound.update(p.id for p in params)
-                lambdas += 1
-                stack += [params, body]
+                yield Read(node, False)
+            case ast.Lambda(body=body):
+                yield node
+                stack += [None, body]
             case ast.CallExpr(func=func, args=args):
                 stack.extend(a.value for a in reversed(args))
                 name = func.name if isinstance(func, ast.Attribute) else func
-                if isinstance(name, ast.Name) and not bound[name.id]:
-                    yield Read(name, not lambdas)
+                if isinstance(name, ast.Name):
+                    yield Read(name, True)
                 if isinstance(func, ast.Attribute):
                     stack.append(func.value)
                 elif not isinstance(func, ast.Name):
