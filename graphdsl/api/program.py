@@ -187,8 +187,8 @@ class Prepared:
 
 def _silence(program: Core) -> None:
     """Take out what prints, which cannot fail."""
+    from graphdsl.core.call_graph import functions
     from graphdsl.core.ir import Print
-    from graphdsl.core.printer import functions
     from graphdsl.core.structure import regions
 
     todo = [func.body for func in (*functions(program.main), program.main)]

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 from graphdsl.check import names
 from graphdsl.check.arguments import match_arguments
-from graphdsl.check.context import DTYPES, Frame
+from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import known
 from graphdsl.check.printing import default_typed, evaluated, parts_of, source_text
+from graphdsl.check.types import declared_type
 from graphdsl.check.values import NONE, POISON, Binding, Static, Str, Tensor, has_poison, kind_name
 from graphdsl.core.ir import Item, Save
 from graphdsl.core.steps import Steps
@@ -64,8 +65,7 @@ def _is_word(value: Static | None, listed: bool) -> bool:
 
 def _annotated(annotation: ast.TypeExpr) -> Type:
     """The type that a load must turn out to have; dims with names are tested or bound afterwards."""
-    dims = tuple(d if isinstance(d, int) else Size() for d in annotation.dims)
-    return Type(DTYPES[annotation.dtype], dims)
+    return declared_type(annotation, lambda _: Size())
 
 
 def _header(f: Frame, path: str, entry: Static | None, span: Span) -> Type | None:

@@ -7,7 +7,7 @@ and what lambdas captured become further params, so that a checked function sees
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from graphdsl.check.arguments import match_arguments
 from graphdsl.check.context import DTYPES, Frame
@@ -123,9 +123,10 @@ def invoke(f: Frame, span: Span, callee: Callee, args: list[tuple[Binding, Span]
     key = instance_key(f.shared, passed)
     instance = f.shared.instances.get(key)
     if instance is None:
-        if not recursive:
-            f.shared.instances[key] = instance = Instance.begin(callee)
-        instance = f.shared.instances[key] = yield _check(f, instance, passed)
+        problems = f.shared.problems.mark()
+        instance = yield check_recursive(f, passed) if recursive else _check(f, key, passed)
+        f.shared.instances[key] = instance
+        instance.problems = list(in_order(f.shared.problems.take(problems)))
     elif not instance.done:
         message = f"{callee_name(callee)} calls itself by way of a function that it was given"
         return f.error("E0225", message, span, "name it in its own text, and declare its result")
@@ -138,16 +139,12 @@ def invoke(f: Frame, span: Span, callee: Callee, args: list[tuple[Binding, Span]
     return emit_call(f, span, instance, passed)
 
 
-def _check(f: Frame, instance: Instance | None, passed: Passed) -> Steps[Instance]:
-    """Check the body of a function for one kind of call."""
-    problems = f.shared.problems.mark()
-    if instance is None:
-        instance = yield check_recursive(f, passed)
-    else:
-        g = new_frame(f, instance, passed)
-        result: Binding = yield check_body(g, passed.callee)
-        instance.finish(g, result)
-    instance.problems = list(in_order(f.shared.problems.take(problems)))
+def _check(f: Frame, key: Hashable, passed: Passed) -> Steps[Instance]:
+    """Check the body of a function for one kind of call; it is known from the start, so that a call of itself shows."""
+    instance = f.shared.instances[key] = Instance.begin(passed.callee)
+    g = new_frame(f, instance, passed)
+    result: Binding = yield check_body(g, passed.callee)
+    instance.finish(g, result)
     return instance
 
 

@@ -51,7 +51,7 @@ def read_place(f: Frame, x: Value, place: Place) -> Binding:
     match f.shared.shapes.get(x), spec:
         case Value() as whole, (("int", int(axis)),) if -whole.type.rank <= axis < whole.type.rank:
             return Tensor(f.size(whole, axis % whole.type.rank, place.node.span))
-    if not x.type.rank and not place.operands and all(entry == ("new",) for entry in spec):
+    if _is_all_of_scalar(x, spec):
         # A scalar has no elements to pick from: what its new axes do is a reshape.
         return f.apply("reshape", place.node.span, (x,), (place.node.value.span,), sizes=(1,) * len(spec))
     return f.apply("index", place.node.span, (x, *place.operands), (place.node.value.span,), spec=spec)
@@ -141,6 +141,11 @@ def _entry(f: Frame, binding: Binding, item: ast.Expr, operands: list[Value]) ->
     if value.type.dtype is BOOL:
         return ("mask",)
     return ("tensor",) if value.type.rank else ("int",)
+
+
+def _is_all_of_scalar(x: Value, spec: tuple[Entry, ...]) -> bool:
+    """Whether an index takes a scalar as it is, with new axes at most."""
+    return not x.type.rank and all(entry == ("new",) for entry in spec)
 
 
 def _without_ellipsis(place: Place, rank: int) -> tuple[Entry, ...]:
@@ -265,7 +270,7 @@ def store(
 
 def _updated(f: Frame, part: Value, value: Value, place: Place, spans: tuple[Span, Span]) -> Binding:
     spec = _without_ellipsis(place, part.type.rank)
-    scalar = not part.type.rank and all(entry == ("new",) for entry in spec)
+    scalar = _is_all_of_scalar(part, spec)
     if scalar:  # it has no elements to write to: it becomes the one of a vector
         part = f.value("reshape", spans[0], part, sizes=(1,))
         spec = (*spec, ("full",))

@@ -143,11 +143,13 @@ def new_frame(f: Frame, instance: Instance, passed: Passed) -> Frame:
     g = Frame(shared, _live(shared, callee), callee.node, f.depth + 1)
     renamed: dict[Size, Size] = {}
 
+    def renamed_size(size: Size) -> Size:
+        return renamed.setdefault(size, size.apart())
+
     def inside(value: Value) -> Value:
-        dims: list[Dim] = [d if isinstance(d, int) else _renamed(renamed, d) for d in value.type.shape]
-        new = Value(value.type.with_shape(tuple(dims)), value.name)
+        new = Value(value.type.with_sizes(renamed_size), value.name)
         if (size := shared.sizes.get(value)) is not None:
-            shared.sizes[new] = _renamed(renamed, size)
+            shared.sizes[new] = renamed_size(size)
         if (where := shared.made.get(value)) is not None:
             shared.made[new] = where
         instance.params.append(new)
@@ -173,12 +175,6 @@ def new_frame(f: Frame, instance: Instance, passed: Passed) -> Frame:
     instance.sizes = {new: i for i, new in enumerate(renamed.values())}
     g.params = set(instance.params)
     return g
-
-
-def _renamed(renamed: dict[Size, Size], size: Size) -> Size:
-    if size not in renamed:
-        renamed[size] = Size(size.name, size.why)
-    return renamed[size]
 
 
 def _slot_inside(g: Frame, slot: Slot | None, inside: Callable[[Value], Value]) -> Slot | None:
@@ -210,15 +206,13 @@ def emit_call(f: Frame, span: Span, instance: Instance, passed: Passed) -> Bindi
     known = _caller_sizes(f.shared, args, instance)
     outs: list[Value] = []
 
+    def theirs(size: Size) -> Dim:
+        return known.setdefault(size, Size(None, size.why))
+
     def outside(value: Value) -> Value:
-        dims: list[Dim] = []
-        for dim in value.type.shape:
-            dims.append(dim if isinstance(dim, int) else known.setdefault(dim, Size(None, dim.why)))
-        out = Value(value.type.with_shape(tuple(dims)))
-        if (size := f.shared.sizes.get(value)) is not None:
-            theirs = known.setdefault(size, Size(None, size.why))
-            if isinstance(theirs, Size):
-                f.shared.sizes[out] = theirs
+        out = Value(value.type.with_sizes(theirs))
+        if (size := f.shared.sizes.get(value)) is not None and isinstance(given := theirs(size), Size):
+            f.shared.sizes[out] = given
         outs.append(out)
         return out
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphdsl.check.context import DTYPES, Frame, Shared, same_dim
+from graphdsl.check.context import Frame, Shared, same_dim
 from graphdsl.check.instances import Instance, Passed, emit_call, new_frame
 from graphdsl.check.joins import Fixed, Joiner, JoinProblem, Shape, converted, shape_of, types_in
-from graphdsl.check.reads import statements
-from graphdsl.check.results import check_body
+from graphdsl.check.results import check_body, gives
+from graphdsl.check.types import declared_type
 from graphdsl.check.values import NOTHING, POISON, Binding, Named, Tensor, Tuple, leaves, rebuild
 from graphdsl.core.ir import Value
 from graphdsl.core.steps import Steps
@@ -52,7 +52,7 @@ def check_recursive(f: Frame, passed: Passed) -> Steps[Instance]:
     """Check a function's body until the types of its params hold all that it is called with."""
     shared, callee = f.shared, passed.callee
     assert isinstance(callee, Named)
-    types = [v.type for arg in passed.args for v in leaves(arg)]
+    types = list(_types(passed.args))
     while True:
         marks = shared.problems.mark(), len(shared.warnings), len(shared.instances)
         args = _of_types(passed.args, types)
@@ -100,18 +100,16 @@ def _declared(node: ast.FnDef, args: list[Binding]) -> Binding:
             names = zip(param.type.dims, arg.type.shape, strict=False)
             known.update((d.id, dim) for d, dim in names if isinstance(d, ast.Name))
 
+    def dim(name: ast.Name | None) -> Dim:
+        size = Size(None, f"the result of `{node.name.id}`")
+        return size if name is None else known.setdefault(name.id, size)
+
     def made(type: ast.TypeExpr | ast.TupleType) -> Binding:
         if isinstance(type, ast.TupleType):
             return Tuple(tuple(made(t) for t in type.items))
-        dims = (d if isinstance(d, int) else _size(node, d, known) for d in type.dims)
-        return Tensor(Value(Type(DTYPES[type.dtype], tuple(dims))))
+        return Tensor(Value(declared_type(type, dim)))
 
     return NOTHING if node.result is None else made(node.result)
-
-
-def _size(node: ast.FnDef, dim: ast.Name | None, known: dict[str, Dim]) -> Dim:
-    made = Size(None, f"the result of `{node.name.id}`")
-    return made if dim is None else known.setdefault(dim.id, made)
 
 
 # ---- from inside --------------------------------------------------------------------------------------
@@ -120,9 +118,7 @@ def _size(node: ast.FnDef, dim: ast.Name | None, known: dict[str, Dim]) -> Dim:
 def call_again(f: Frame, span: Span, opened: Open, passed: Passed) -> Binding:
     """A call that a function makes of itself."""
     node, name = opened.node, f"`{opened.node.name.id}`"
-    if node.result is None and any(
-        isinstance(s, ast.Return) and s.value is not None for s in statements(node.body.body)
-    ):
+    if node.result is None and gives(node):
         hint = f"as in `fn {node.name.id}(…) -> f64`"
         labels = (Label(node.name.span, "declared here"),)
         return f.error("E0223", f"{name} calls itself, and has to declare its result", span, hint, labels)

@@ -81,7 +81,7 @@ def return_(f: Frame, node: ast.Return) -> Steps[Flow]:
         return Flow(False, frozenset())
     if node.value is not None:
         result = _declared(f, f.node.result, without_static(result), node.value.span)
-    elif _gives(f.node):
+    elif gives(f.node):
         f.block.body.append(Fail(node.span, faults.NO_RESULT, (), (f.node.name.id,)))
         result = POISON
     slot = DEAD if node.value is None and result is POISON else Slot(result, node.span)
@@ -90,7 +90,7 @@ def return_(f: Frame, node: ast.Return) -> Steps[Flow]:
     return Flow(False, frozenset())
 
 
-def _gives(node: ast.FnDef) -> bool:
+def gives(node: ast.FnDef) -> bool:
     """Whether some `return` of the function has a value."""
     return any(isinstance(s, ast.Return) and s.value is not None for s in statements(node.body.body))
 

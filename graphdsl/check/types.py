@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from graphdsl.check import faults
 from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.joins import converted
@@ -53,6 +55,11 @@ def annotated(f: Frame, binding: Binding, type: ast.TypeExpr, span: Span, what: 
         return f.error("E0319", f"{what} must be {type_text(type)}, and is {value.type}", span, labels=labels)
     narrowed = bind_dims(f, type, value, span)
     return POISON if narrowed is None else Tensor(narrowed)
+
+
+def declared_type(type: ast.TypeExpr, dim: Callable[[ast.Name | None], Dim]) -> Type:
+    """An annotation as a type; `dim` gives what stands for a name, or for `_`."""
+    return Type(DTYPES[type.dtype], tuple(d if isinstance(d, int) else dim(d) for d in type.dims))
 
 
 def type_text(type: ast.TypeExpr) -> str:

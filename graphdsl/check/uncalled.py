@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphdsl.check.context import DTYPES, Frame
+from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression
 from graphdsl.check.functions import top_level
 from graphdsl.check.instances import Callee, Instance, Passed, new_frame
 from graphdsl.check.results import check_body
+from graphdsl.check.types import declared_type
 from graphdsl.check.values import POISON, Binding, Named, Slot, Tensor
 from graphdsl.core.ir import Value
 from graphdsl.core.steps import Steps
-from graphdsl.ops.types import Dim, Size, Type
+from graphdsl.ops.types import Dim, Size
 from graphdsl.syntax import ast
 
 
@@ -56,10 +57,7 @@ def _declared(node: ast.FnDef) -> list[Binding]:
     """What the parameters are known to be."""
     sizes: dict[str, Size] = {}
 
-    def dim(written: int | ast.Name | None) -> Dim:
-        if isinstance(written, ast.Name):
-            return sizes.setdefault(written.id, Size(written.id))
-        return Size() if written is None else written
+    def dim(name: ast.Name | None) -> Dim:
+        return Size() if name is None else sizes.setdefault(name.id, Size(name.id))
 
-    types = [None if p.type is None else Type(DTYPES[p.type.dtype], tuple(map(dim, p.type.dims))) for p in node.params]
-    return [POISON if type is None else Tensor(Value(type)) for type in types]
+    return [POISON if p.type is None else Tensor(Value(declared_type(p.type, dim))) for p in node.params]

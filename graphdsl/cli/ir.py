@@ -90,7 +90,8 @@ def stages(core: Core, without: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _text(main: Func) -> str:
-    from graphdsl.core.printer import functions, show_func
+    from graphdsl.core.call_graph import functions
+    from graphdsl.core.printer import show_func
 
     return "\n\n".join(show_func(f) for f in [*functions(main), main])
 

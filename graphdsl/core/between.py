@@ -323,11 +323,12 @@ class Between:
         """A completed region: everything live is followed back to values from outside."""
         live = [v for v in instr.outs if v in state.live]
         state.live.difference_update(live)
+        ends = {*live, *self.changed(instr, state)}
         if isinstance(instr, Call):
             self.walked.update(live)
-            outer: set[Node] = run(self._through_call(instr, {*live, *self.changed(instr, state)}))
+            outer: set[Node] = run(self._through_call(instr, ends))
         else:
-            outer = run(self._back(live, instr, state, self.changed(instr, state)))
+            outer = run(self._back(ends, instr, state))
         for v in outer:
             self.add(v, state)
 
@@ -335,11 +336,9 @@ class Between:
         """The live memory that a region or call may have changed."""
         return ()
 
-    def _back(
-        self, start: Iterable[Node], region: Any, state: State | None, memory: Iterable[Node] = ()
-    ) -> Steps[set[Node]]:
+    def _back(self, start: Collection[Node], region: Any, state: State | None) -> Steps[set[Node]]:
         """Follow values back while they are made in `region` (an instruction, or a function: then its params are outside);
-        where that led out (a record by itself leads nowhere out). `memory` is from outside, and live."""
+        where that led out (a record by itself leads nowhere out)."""
         outer: set[Node] = set()
         seen = set(start)
         todo = list(seen)
@@ -393,11 +392,9 @@ class Between:
         key = (func, end)
         if key not in self._needs:
             self._needs[key] = needs = self.links.params_of(func, end)
+            outer: set[Node] = yield self._back([end], func, None)
             if end in func.body.params:
-                outer: set[Node] = yield self._back((), func, None, [end])
                 outer.add(end)
-            else:
-                outer = yield self._back([end], func, None)
             self.values.update(outer)
             self.walked.update(outer)
             self._needs[key] = frozenset(i for i in needs if func.body.params[i] in outer)

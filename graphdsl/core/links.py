@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
+from graphdsl.core.call_graph import functions
 from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Value, While
-from graphdsl.core.printer import functions, has_recursion
 from graphdsl.core.structure import regions, results
 from graphdsl.ops.op import Op
 from graphdsl.source.record import dataclass
@@ -52,7 +52,6 @@ class Links:
 
     def __init__(self, main: Func) -> None:
         self.funcs = [*functions(main), main]
-        self.recursive = has_recursion(main)
         self.defs: dict[Value, Def] = {}
         self.owner: dict[Block, Owner] = {}
         self.last: dict[Any, int] = {}  # of a region instruction: the number of the last value inside

@@ -10,10 +10,10 @@ Values are numbered in order, and show the name that they have in the source. `*
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
+from graphdsl.core.call_graph import functions
 from graphdsl.core.ir import Apply, Block, Call, Const, Func, If, Item, Program, Value
 from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import form, regions, results
@@ -24,40 +24,6 @@ _COLUMN = 72  # where the line numbers stand
 def show_program(program: Program) -> str:
     """The functions a program uses, then its main."""
     return "\n\n".join(show_func(f) for f in [*functions(program.main), program.main])
-
-
-def functions(main: Func) -> list[Func]:
-    """The functions that `main` calls, directly or not, each once, in order of first call; without `main`."""
-    found: dict[Func, None] = {}
-    todo = [main]
-    while todo:
-        fresh = [f for f in _called(todo.pop()) if f not in found and f is not main]
-        found.update(dict.fromkeys(fresh))
-        todo.extend(reversed(fresh))
-    return list(found)
-
-
-def has_recursion(main: Func) -> bool:
-    """Whether a function that `main` calls may come to call itself."""
-    open_calls = [(main, iter(_called(main)))]
-    active, done = {main}, set()
-    while open_calls:
-        func, rest = open_calls[-1]
-        inner = next(rest, None)
-        if inner is None:
-            active.discard(func)
-            done.add(func)
-            open_calls.pop()
-        elif inner in active:
-            return True
-        elif inner not in done:
-            active.add(inner)
-            open_calls.append((inner, iter(_called(inner))))
-    return False
-
-
-def _called(func: Func) -> list[Func]:
-    return list(dict.fromkeys(i.func for i in _instrs(func.body) if isinstance(i, Call)))
 
 
 def show_func(func: Func) -> str:
@@ -75,14 +41,6 @@ def show_block(block: Block) -> str:
     lines = [f"({', '.join(printer.typed(p) for p in block.params)}) {{"]
     run(printer.block(block, lines, 1))
     return "\n".join([*lines, "}"])
-
-
-def _instrs(block: Block) -> Iterator[Any]:
-    todo = [block]
-    while todo:
-        for instr in todo.pop().body:
-            yield instr
-            todo.extend(regions(instr))
 
 
 class _Printer:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphdsl.core.call_graph import functions
 from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Leaf, Program, Value, While
-from graphdsl.core.printer import functions, show_func
+from graphdsl.core.printer import show_func
 from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import operands, regions, results
 from graphdsl.ops.types import BOOL, I64, Size, Type

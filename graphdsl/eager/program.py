@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphdsl.core import ir
+from graphdsl.core.call_graph import functions as called_functions
+from graphdsl.core.call_graph import has_recursion
 from graphdsl.core.ir import Func, Instr, Program, Value
-from graphdsl.core.printer import functions as called_functions
-from graphdsl.core.printer import has_recursion
 from graphdsl.core.steps import run as run_steps
 from graphdsl.eager.derive import derive, derive_recorded
 from graphdsl.eager.function import FunctionWriter

@@ -74,17 +74,13 @@ class GraphBetween(Between):
     def changed(self, instr: Any, state: State) -> Iterable[Node]:
         return [s for s in self.links.shadows_in(instr) if s in state.live]
 
-    def _back(
-        self, start: Iterable[Node], region: Any, state: State | None, memory: Iterable[Node] = ()
-    ) -> Steps[set[Node]]:
+    def _back(self, start: Collection[Node], region: Any, state: State | None) -> Steps[set[Node]]:
         """What is taken from a shadow was put there before: that is followed, too, as long as it leads to more."""
         outer: set[Node] = yield super()._back(start, region, state)
         put: set[Node] = set()
         while self.links.shadows:
-            shadows = {
-                *memory,
-                *(s for s in self.links.shadows if s in outer or (s in self.values and self.inside(s, region))),
-            }
+            reached = {*start, *outer}
+            shadows = {s for s in self.links.shadows if s in reached or (s in self.values and self.inside(s, region))}
             given: set[Node] = yield self._put_there(region, shadows)
             fresh = {v for v in given - put if self._leads(v, state)}
             if not fresh:

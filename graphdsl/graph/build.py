@@ -5,11 +5,11 @@ Derivatives are built one after the other: first those through which others walk
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 
+from graphdsl.core.call_graph import callees_first, functions
 from graphdsl.core.clone import clone_block
-from graphdsl.core.ir import Block, Call, Derive, Func, Program, Value, walk
-from graphdsl.core.printer import functions
+from graphdsl.core.ir import Block, Derive, Func, Program, Value
 from graphdsl.graph.between import GraphBetween
 from graphdsl.graph.forms import prepare
 from graphdsl.graph.ir import Result
@@ -85,7 +85,8 @@ def in_order(main: Func, walks: dict[Derive, GraphBetween], links: GraphLinks) -
     """Every derivative after those through whose results it walks, and after those of the functions it calls."""
     through = {d: list(walk.through) for d, walk in walks.items()}
     ordered: dict[Derive, None] = {}
-    for derive in sorted(links.derives, key=_depths(main, links)):
+    numbers = callees_first(main)
+    for derive in sorted(links.derives, key=lambda d: numbers[links.func_of(d)]):
         stack = [derive]
         while stack:
             before = [d for d in through[stack[-1]] if d not in ordered and d not in stack]
@@ -94,27 +95,6 @@ def in_order(main: Func, walks: dict[Derive, GraphBetween], links: GraphLinks) -
             else:
                 ordered[stack.pop()] = None
     return list(ordered)
-
-
-def _depths(main: Func, links: GraphLinks) -> Callable[[Derive], int]:
-    """How functions follow each other: those called before those that call them (where that is not a circle)."""
-    numbers: dict[Func, int] = {}
-    stack: list[tuple[Func, Iterator[Func]]] = [(main, iter(_called(main)))]
-    seen = {main}
-    while stack:
-        func, rest = stack[-1]
-        inner = next(rest, None)
-        if inner is None:
-            numbers[func] = len(numbers)
-            stack.pop()
-        elif inner not in seen:
-            seen.add(inner)
-            stack.append((inner, iter(_called(inner))))
-    return lambda derive: numbers[links.func_of(derive)]
-
-
-def _called(func: Func) -> list[Func]:
-    return list(dict.fromkeys(i.func for i in walk(func.body) if isinstance(i, Call)))
 
 
 def _finish(main: Func, same: dict[Value, Value]) -> None:

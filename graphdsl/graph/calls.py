@@ -137,7 +137,7 @@ class Reversing(Calling):
         self.func = func
         self.key = key
         # the derivative may stand in another call of this same function, whose sizes are others
-        self.found_types = [_apart(t) for t in top.found_types]
+        self.found_types = [t.with_sizes(Size.apart) for t in top.found_types]
         self.code = self.emit.block = made.body
         self._shadow = Value(PLACE, "shadow")
 
@@ -194,10 +194,6 @@ class Reversing(Calling):
         ]
         for i in self.key.targets:
             self.code.yields += [state.found[i], as_value(self.emit, state.done[i])]
-
-
-def _apart(type: Type) -> Type:
-    return type.with_shape(tuple(Size(d.name, d.why) if isinstance(d, Size) else d for d in type.shape))
 
 
 PLACELESS = Value(PLACE)  # stands for what is not asked for

@@ -161,10 +161,10 @@ def own_sizes(loop: While | For, code: Block) -> None:
     for value in _values(loop.body):
         for d in value.type.shape:
             if isinstance(d, Size) and d not in given and d not in mine:
-                mine[d] = Size(d.name, d.why)
+                mine[d] = d.apart()
     if mine:
         for value in _values(code):
-            value.type = value.type.with_shape(tuple(mine.get(d, d) for d in value.type.shape))
+            value.type = value.type.with_sizes(lambda d: mine.get(d, d))
 
 
 def _values(block: Block) -> Iterator[Value]:

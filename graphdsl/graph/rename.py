@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from graphdsl.core.call_graph import functions
 from graphdsl.core.ir import Block, Func, Value
-from graphdsl.core.printer import functions
 from graphdsl.core.structure import reconnect, regions
 
 

@@ -6,7 +6,7 @@ Tuples, strings and functions are not here: they exist only while a program is c
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from graphdsl.source.record import dataclass
@@ -57,6 +57,10 @@ class Size:
     def __repr__(self) -> str:
         return self.name or "_"
 
+    def apart(self) -> Size:
+        """Another size, which messages tell as this one."""
+        return Size(self.name, self.why)
+
 
 Dim = int | Size
 
@@ -75,6 +79,10 @@ class Type:
 
     def with_shape(self, shape: tuple[Dim, ...]) -> Type:
         return replace(self, shape=shape)
+
+    def with_sizes(self, other: Callable[[Size], Dim]) -> Type:
+        """The type with other dims in the place of those known only as the program runs."""
+        return self.with_shape(tuple(d if isinstance(d, int) else other(d) for d in self.shape))
 
     def with_dtype(self, dtype: DType) -> Type:
         return Type(dtype, self.shape)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+from graphdsl.core.call_graph import functions
 from graphdsl.core.ir import Apply, Block, Const, Func, Value
-from graphdsl.core.printer import functions
 from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import reconnect, regions
 from graphdsl.graph.ir import Fused, Read

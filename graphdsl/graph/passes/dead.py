@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from graphdsl.core.call_graph import functions
 from graphdsl.core.ir import Apply, Block, Call, Fail, Feed, For, Func, If, Print, Save, Seed, Value, While
-from graphdsl.core.printer import functions
 from graphdsl.core.structure import operands, regions, results
 from graphdsl.graph.ir import Fused, Push, Put, Read, Record, Take
 from graphdsl.graph.passes.shrink import shrink

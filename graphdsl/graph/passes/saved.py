@@ -12,7 +12,7 @@ from typing import Any
 from graphdsl.core.ir import Apply, Const, Func, Value
 from graphdsl.graph.ir import Push, Read, Record
 from graphdsl.graph.rename import blocks_of, graph_body, rename
-from graphdsl.ops.types import Dim, Size
+from graphdsl.ops.types import Dim
 
 _QUICK = {"add", "sub", "mul", "neg", "scale", "eq", "ne", "lt", "le", "gt", "ge", "not_", "and_", "or_"}
 
@@ -57,8 +57,7 @@ class _Reading:
 
     def _here(self, value: Value) -> Value:
         """A value like a saved one, with the sizes that it has where it is read."""
-        shape = (d if isinstance(d, int) else self.sizes.setdefault(d, Size(d.name, d.why)) for d in value.type.shape)
-        return Value(value.type.with_shape(tuple(shape)), value.name)
+        return Value(value.type.with_sizes(lambda d: self.sizes.setdefault(d, d.apart())), value.name)
 
     def out(self, out: Value, field: int) -> Value:
         """What stands for a value that was read."""

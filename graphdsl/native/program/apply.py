@@ -16,8 +16,10 @@ from graphdsl.native.program.reading import Operand, Sized
 from graphdsl.native.program.reduce import reduce
 from graphdsl.native.program.space import Region
 from graphdsl.native.program.values import Tensor, parts, ref, whole
-from graphdsl.ops.op import Contract, Draw, Elementwise, Host, Op, Pointwise, Reduce, Scatter
+from graphdsl.ops.choosing import cast_attrs
+from graphdsl.ops.op import Contract, Draw, Elementwise, Host, Pointwise, Reduce, Scatter
 from graphdsl.ops.scalar import S
+from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, Type
 
 
@@ -89,15 +91,10 @@ def converted(frame: Frame, instr: Any) -> None:
         frame.values[instr.out] = ref(frame.code.convert(frame.scalar(instr.arg), instr.out.type.dtype))
         return
     dtype = instr.out.type.dtype
-    cast = Op("convert", "", _no_types, Elementwise(lambda code, x, dtype: code.convert(x, dtype)))
     inner = Value(Type(dtype, instr.arg.type.shape))
-    made = Apply(instr.span, cast, (instr.arg,), {"dtype": dtype}, (inner,))
+    made = Apply(instr.span, OPS["cast"], (instr.arg,), cast_attrs(dtype, checked=False, weak=False), (inner,))
     single(frame, made)
     frame.values[instr.out] = whole(instr.out.type, parts(frame.values[inner]))
-
-
-def _no_types(*_: Any) -> Any:
-    raise AssertionError
 
 
 def single(frame: Frame, instr: Apply) -> None:
