@@ -65,7 +65,7 @@ def group() -> None:
 
 
 def main(args: list[str] | None = None) -> NoReturn:
-    """Run the command line, and exit."""
+    """Run the command line, and end the process. `run` comes back."""
     gc.set_threshold(50_000, 20, 20)  # what importing makes is no garbage: looking for it takes 10 ms
     arguments = sys.argv[1:] if args is None else args
     streams.open_streams()
@@ -74,7 +74,15 @@ def main(args: list[str] | None = None) -> NoReturn:
         sys.stdout.flush()
     except (streams.ClosedPipe, streams.NotWritten) as error:
         code = _output_lost(error, "--json" in arguments)
-    sys.exit(code)
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends the process. All that was written is on its way and nothing waits for an exit, so the interpreter is not
+    taken down object by object: that takes 30 ms.
+    """
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def run(arguments: list[str]) -> int:

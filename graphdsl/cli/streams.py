@@ -28,7 +28,7 @@ def open_streams() -> None:
 
 
 def drop_output() -> None:
-    """What stdout still holds goes nowhere: Python would write it at exit, and fail again."""
+    """What stdout still holds goes nowhere: the next flush would fail again."""
     _to_nowhere(sys.stdout)
 
 

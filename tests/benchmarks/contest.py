@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 # makes NumPy's BLAS choose an old kernel: https://github.com/OpenMathLib/OpenBLAS (dynamic architecture)
 _SLOWS_NUMPY = ("OPENBLAS_CORETYPE", "NVPL_BLAS_DEBUG_CPU_TYPE")
+_SLOWS_IMPORTS = ("PYTHONDONTWRITEBYTECODE",)  # what is installed is compiled to bytecode, so what is timed is too
 
 
 @dataclass(frozen=True)
@@ -19,16 +20,17 @@ class Side:
     name: str
     arguments: tuple[str, ...] = ()
     threads: int = 1
+    peer: bool = False  # needs the packages of others
 
-    def seconds(self, python: str) -> float:
-        """What one process measures, in seconds.
+    def seconds(self, peers: str) -> float:
+        """What one process measures, in seconds; `peers` is the interpreter that has the packages of others.
 
         Raises `RuntimeError` if it fails, for want of a package for instance.
         """
-        environment = {k: v for k, v in os.environ.items() if k not in _SLOWS_NUMPY}
+        environment = {k: v for k, v in os.environ.items() if k not in _SLOWS_NUMPY + _SLOWS_IMPORTS}
         for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "GRAPHDSL_BENCHMARK_THREADS"):
             environment[variable] = str(self.threads)
-        command = [python, "-m", "tests.benchmarks.sides", self.name, *self.arguments]
+        command = [peers if self.peer else sys.executable, "-m", "tests.benchmarks.sides", self.name, *self.arguments]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         if done.returncode:
             raise RuntimeError(done.stderr.strip().rsplit("\n", 1)[-1])
@@ -46,8 +48,8 @@ class Contest:
     most_seconds: float | None = None
 
     def play(self, rounds: int, peers: str) -> Outcome:
-        """Time both sides in turn; `peers` is the interpreter that has the packages of the other side."""
-        pairs = [(self.ours.seconds(sys.executable), self.theirs.seconds(peers)) for _ in range(rounds)]
+        """Time both sides in turn; `peers` is the interpreter that has the packages of others."""
+        pairs = [(self.ours.seconds(peers), self.theirs.seconds(peers)) for _ in range(rounds)]
         return Outcome(self, tuple(pairs))
 
 
