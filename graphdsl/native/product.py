@@ -13,7 +13,7 @@ from graphdsl.native.elementwise import copy_function
 from graphdsl.native.flow import I8, I64, POINTER, VOID, Carried, at, call_address, field, int64, loop, minimum, slot
 from graphdsl.native.scalar import intrinsic
 from graphdsl.native.target import Target, function
-from graphdsl.native.tiles import DEPTH, HEIGHTS, PACK_CODE, THIN_CODE, THIN_WIDE, TILE_CODE, WIDE, tile_rows
+from graphdsl.native.tiles import DEPTH, HEIGHTS, PACK_CODE, PANEL, THIN_CODE, THIN_WIDE, TILE_CODE, WIDE, tile_rows
 from graphdsl.ops.types import F32
 
 # Panels of the right operand that are copied together, and bytes of rows of the left one (they stay in the second-level
@@ -67,7 +67,7 @@ def define_product(module: ir.Module, target: Target) -> ir.Function:
     with b.if_then(b.icmp_signed("==", p.m, int64(0))):
         b.ret_void()
     p.leave_out(b, b.call(thin, [*made.args, blocks]))
-    columns, panel_bytes = b.sdiv(p.width, p.size), b.mul(p.width, int64(DEPTH))
+    columns, panel_bytes = b.sdiv(p.width, p.size), b.mul(p.width, int64(PANEL))
     copies, in_place = _copies_left(b, p, columns), _in_place(b, p)
     room = _Room(b, target, p, columns)
     most_columns, panels = b.mul(columns, room.panels), room.right
@@ -128,7 +128,7 @@ class _Room:
 
     def __init__(self, b: ir.IRBuilder, target: Target, p: Product, columns: ir.Value) -> None:
         self._b = b
-        panel_bytes = DEPTH * target.vector_bits // 8 * WIDE
+        panel_bytes = PANEL * target.vector_bits // 8 * WIDE
         large = b.and_(
             b.icmp_signed(">=", p.m, int64(_LARGE)),
             b.icmp_signed(">", p.n, b.mul(columns, int64(_ON_STACK[0]))),

@@ -14,6 +14,7 @@ from graphdsl.ops.types import DType
 
 HEIGHTS = 5  # of tiles
 DEPTH = 256  # of a block: language.md §10
+PANEL = DEPTH + 1  # rows of room for a panel: with 256, equal rows of all panels would share one set of a cache
 WIDE = 2  # registers: a tile's columns, and a panel's
 THIN_WIDE = 8  # registers: the columns of a tile of one row
 
@@ -21,7 +22,7 @@ THIN_WIDE = 8  # registers: the columns of a tile of one row
 TILE_CODE = ir.FunctionType(VOID, [POINTER, I64, I64, POINTER, I64, I64, POINTER, I64, I64])
 # thin(a, column_step, b, b_step, k, c, add)
 THIN_CODE = ir.FunctionType(VOID, [POINTER, I64, POINTER, I64, I64, POINTER, I64])
-# pack(to, b, row_step, column_step, rows, columns): panel after panel, each with room for 256 rows
+# pack(to, b, row_step, column_step, rows, columns): panel after panel, each with room for `PANEL` rows
 PACK_CODE = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64, I64, I64])
 
 
@@ -116,7 +117,7 @@ def define_pack(module: ir.Module, target: Target, dtype: DType) -> ir.Function:
     # row by row, so that a page is visited once
     with loop(b, rows) as k, loop(b, whole) as p:
         value = b.load(at(b, at(b, source, b.mul(k, row_step)), p, row), typ=row, align=dtype.bytes)
-        b.store(value, at(b, to, b.add(b.mul(p, int64(DEPTH)), k), row), align=64)
+        b.store(value, at(b, to, b.add(b.mul(p, int64(PANEL)), k), row), align=64)
     first = b.mul(whole, int64(width))
     with b.if_then(b.icmp_signed("<", first, columns)):
         _pack_rest(b, copy_function(module, target), dtype.bytes, width, made.args, whole, dense)
@@ -138,14 +139,14 @@ def _pack_rest(
     short = b.sdiv(b.sub(b.add(past, row_step), int64(1)), b.select(forward, row_step, int64(1)))
     quick = b.select(forward, b.sub(rows, short), int64(0))
     quick = b.select(b.icmp_signed(">", quick, int64(0)), quick, int64(0))
-    panel = at(b, to, b.mul(whole, int64(DEPTH)), row)
+    panel = at(b, to, b.mul(whole, int64(PANEL)), row)
     start = at(b, source, b.mul(first, column_step))
     with loop(b, quick) as k:
         value = b.load(at(b, start, b.mul(k, row_step)), typ=row, align=size)
         b.store(value, at(b, panel, k, row), align=64)
     others = b.sub(rows, quick)
     with loop(b, b.sub(columns, first)) as j:
-        skipped = b.add(b.mul(b.sdiv(j, int64(width)), int64(DEPTH)), quick)
+        skipped = b.add(b.mul(b.sdiv(j, int64(width)), int64(PANEL)), quick)
         place = at(b, at(b, panel, skipped, row), b.mul(b.srem(j, int64(width)), int64(size)))
         column = at(b, at(b, start, b.mul(quick, row_step)), b.mul(j, column_step))
         b.call(copy, [place, int64(width * size), column, row_step, others, others, int64(size)])
