@@ -11,6 +11,7 @@ from llvmlite import ir
 
 from graphdsl.native.elementwise import copy_function
 from graphdsl.native.flow import I8, I64, POINTER, VOID, Carried, at, call_address, field, int64, loop, minimum, slot
+from graphdsl.native.folds import prefetch
 from graphdsl.native.scalar import intrinsic
 from graphdsl.native.target import Target, function
 from graphdsl.native.tiles import DEPTH, HEIGHTS, PACK_CODE, PANEL, THIN_CODE, THIN_WIDE, TILE_CODE, WIDE, tile_rows
@@ -23,6 +24,7 @@ _ON_HEAP = (64, 192 * 1024)
 _LARGE = 64  # rows
 _THIN = 3  # rows
 _NEAR = 1024  # bytes from row to row of a right operand that is not copied
+_AHEAD = 4  # rows: no row of a copy is long enough for the processor to see where the reading goes
 _FAR = 128 * 1024  # bytes over which rows of the left operand are spread if copying them is to pay
 
 # words of a description: bytes of an element, of a panel's row; guard; the bits that are 0 in a 0; which remainders of
@@ -278,20 +280,21 @@ def _define_copy_rows(module: ir.Module, target: Target) -> ir.Function:
         place, row = at(b, to, b.mul(r, to_row)), at(b, source, b.mul(r, source_row))
         with b.if_else(dense) as (then, otherwise):
             with then:
-                _copy_dense(b, place, row, bytes)
+                _copy_dense(b, place, row, bytes, at(b, row, b.mul(int64(_AHEAD), source_row)))
             with otherwise:
                 b.call(copy, [place, to_column, row, source_column, columns, columns, size])
     b.ret_void()
     return made
 
 
-def _copy_dense(b: ir.IRBuilder, to: ir.Value, source: ir.Value, bytes: ir.Value) -> None:
-    """Bytes side by side, a multiple of 4 of them."""
+def _copy_dense(b: ir.IRBuilder, to: ir.Value, source: ir.Value, bytes: ir.Value, later: ir.Value) -> None:
+    """Bytes side by side, a multiple of 4 of them; as many at `later` will be wanted soon."""
     done: ir.Value = int64(0)
-    for width in (32, 8, 4):
+    for width in (64, 8, 4):
         type = ir.VectorType(I8, width)
         with Carried(b, b.sdiv(b.sub(bytes, done), int64(width)), [done]) as turn:
             place = turn.values[0]
+            prefetch(b, at(b, later, place))
             b.store(b.load(at(b, source, place), typ=type, align=1), at(b, to, place), align=1)
             turn.next = [b.add(place, int64(width))]
         done = turn.out[0]
