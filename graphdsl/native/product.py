@@ -14,7 +14,18 @@ from graphdsl.native.flow import I8, I64, POINTER, VOID, Carried, at, call_addre
 from graphdsl.native.folds import prefetch
 from graphdsl.native.scalar import intrinsic
 from graphdsl.native.target import Target, function
-from graphdsl.native.tiles import DEPTH, HEIGHTS, PACK_CODE, PANEL, THIN_CODE, THIN_WIDE, TILE_CODE, WIDE, tile_rows
+from graphdsl.native.tiles import (
+    AHEAD,
+    DEPTH,
+    HEIGHTS,
+    PACK_CODE,
+    PANEL,
+    THIN_CODE,
+    THIN_WIDE,
+    TILE_CODE,
+    WIDE,
+    tile_rows,
+)
 from graphdsl.ops.types import F32
 
 # Panels of the right operand that are copied together, and bytes of rows of the left one (they stay in the second-level
@@ -24,7 +35,6 @@ _ON_HEAP = (64, 192 * 1024)
 _LARGE = 64  # rows
 _THIN = 3  # rows
 _NEAR = 1024  # bytes from row to row of a right operand that is not copied
-_AHEAD = 4  # rows: no row of a copy is long enough for the processor to see where the reading goes
 _FAR = 128 * 1024  # bytes over which rows of the left operand are spread if copying them is to pay
 
 # words of a description: bytes of an element, of a panel's row; guard; the bits that are 0 in a 0; which remainders of
@@ -280,7 +290,7 @@ def _define_copy_rows(module: ir.Module, target: Target) -> ir.Function:
         place, row = at(b, to, b.mul(r, to_row)), at(b, source, b.mul(r, source_row))
         with b.if_else(dense) as (then, otherwise):
             with then:
-                _copy_dense(b, place, row, bytes, at(b, row, b.mul(int64(_AHEAD), source_row)))
+                _copy_dense(b, place, row, bytes, at(b, row, b.mul(int64(AHEAD), source_row)))
             with otherwise:
                 b.call(copy, [place, to_column, row, source_column, columns, columns, size])
     b.ret_void()

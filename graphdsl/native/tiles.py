@@ -15,6 +15,7 @@ from graphdsl.ops.types import DType
 HEIGHTS = 5  # of tiles
 DEPTH = 256  # of a block: language.md §10
 PANEL = DEPTH + 1  # rows of room for a panel: with 256, equal rows of all panels would share one set of a cache
+AHEAD = 4  # rows: what is copied next is asked for early, where the processor does not see where the reading goes
 WIDE = 2  # registers: a tile's columns, and a panel's
 THIN_WIDE = 8  # registers: the columns of a tile of one row
 
@@ -116,7 +117,9 @@ def define_pack(module: ir.Module, target: Target, dtype: DType) -> ir.Function:
     whole = b.select(dense, b.sdiv(columns, int64(width)), int64(0))
     # row by row, so that a page is visited once
     with loop(b, rows) as k, loop(b, whole) as p:
-        value = b.load(at(b, at(b, source, b.mul(k, row_step)), p, row), typ=row, align=dtype.bytes)
+        place = at(b, at(b, source, b.mul(k, row_step)), p, row)
+        prefetch(b, at(b, place, b.mul(int64(AHEAD), row_step)))
+        value = b.load(place, typ=row, align=dtype.bytes)
         b.store(value, at(b, to, b.add(b.mul(p, int64(PANEL)), k), row), align=64)
     first = b.mul(whole, int64(width))
     with b.if_then(b.icmp_signed("<", first, columns)):
