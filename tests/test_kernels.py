@@ -17,7 +17,6 @@ from graphdsl.ops.op import Elementwise, Op, Setting, TypeProblem, Typing
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Size, Type
 from graphdsl.runtime import python_code, threads
-from graphdsl.runtime.contraction import _WORTH_SHARING
 from graphdsl.runtime.kernels import kernel
 from graphdsl.source.diagnostic import Fault
 from tests.bits import numbers
@@ -220,22 +219,35 @@ def test_matmul_of_every_rank(guard: int | None) -> None:
             assert np.shape(run(*zero)) == np.shape(a @ b)
 
 
-def test_large_products_use_threads_and_keep_their_bits() -> None:
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((300, 200), (200, 250)),
+        ((250, 200), (200, 300)),
+        ((6, 300, 40), (40, 50)),
+        ((5, 40, 64), (5, 64, 48)),
+        ((1, 3, 40, 64), (2, 1, 64, 48)),
+        ((4096,), (4096, 100)),
+    ],
+)
+@pytest.mark.parametrize("guard", [None, 0, 1])
+def test_threads_change_no_bit_of_a_product(left: tuple[int, ...], right: tuple[int, ...], guard: int | None) -> None:
     rng = np.random.default_rng(2)
-    a, b = rng.normal(size=(300, 200)), rng.normal(size=(200, 250))
-    assert a.shape[0] * b.size >= _WORTH_SHARING
+    a, b = rng.normal(size=left), rng.normal(size=right)
+    a.ravel()[: a.size // 2] = 0.0  # a guard is about all of an operand, also where a part is 0
+    b[..., -1] = np.inf
+    assert np.prod(left) * right[-1] >= threads.WORTH_SHARING
     before = threads.count()
     results = []
     try:
         for number in (1, 2, 5):
             threads.choose(number)
-            results.append(made("matmul", Type(F64, a.shape), Type(F64, b.shape))(a, b))
-            results.append(made("matmul", Type(F64, b.T.shape), Type(F64, a.T.shape))(b.T, a.T).T)
+            results.append(made("matmul", Type(F64, left), Type(F64, right), guard=guard)(a, b))
     finally:
         threads.choose(before)
+    same_bits(results[0], results[1])
     same_bits(results[0], results[2])
-    same_bits(results[0], results[4])
-    same_bits(results[1], results[5])
+    assert np.isnan(results[0]).any()
 
 
 def test_writing_in_place_only_where_nobody_looks() -> None:

@@ -7,11 +7,19 @@ from graphdsl.native.draws import define_block, define_draw
 from graphdsl.native.elementwise import define_kernel, define_loops
 from graphdsl.native.gemm import define_gemm
 from graphdsl.native.inventory import draw_entries, elementwise_entries
-from graphdsl.native.names import ELEMENTWISE_LOOP, PRODUCT_LOOP, RECORD, REDUCE_LOOP, SEARCH_LOOP, call_name
+from graphdsl.native.names import (
+    ELEMENTWISE_LOOP,
+    GUARDED_PRODUCT_LOOP,
+    PRODUCT_LOOP,
+    RECORD,
+    REDUCE_LOOP,
+    SEARCH_LOOP,
+    call_name,
+)
 from graphdsl.native.reductions import define_reductions
 from graphdsl.native.target import Target
 
-_LOOPS = (ELEMENTWISE_LOOP, RECORD, REDUCE_LOOP, SEARCH_LOOP, PRODUCT_LOOP)
+_LOOPS = (ELEMENTWISE_LOOP, RECORD, REDUCE_LOOP, SEARCH_LOOP, PRODUCT_LOOP, GUARDED_PRODUCT_LOOP)
 
 
 def assemble(target: Target) -> tuple[list[str], bytes]:

@@ -5,9 +5,9 @@ Here are the descriptions of products, NumPy's inner loop, and the guards; `prod
 `tiles` computes them.
 
 `gdl.gemm_loop(operands, dims, steps, description)` is NumPy's inner loop for `(m,k),(k,n)->(m,n)`, and what compiled
-programs call. The descriptions are `gdl.gemm.<dtype>`, and `gdl.gemm.<dtype>.guard0`, `.guard1` for `Contract` with
-that guard. A guard is about the whole operand: where NumPy loops over several products, it is the caller who has to
-look.
+programs call. The descriptions are `gdl.gemm.<dtype>`. `gdl.gemm_guarded_loop` is the same with a record that adds to
+the description a guard and how threads share the work. A guard is about the whole operand: where NumPy loops over
+several products, it is the caller who has to look.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.native.elementwise import LOOP
-from graphdsl.native.flow import I32, I64, POINTER, Carried, at, field, int64, loop, slot
-from graphdsl.native.names import PRODUCT_LOOP, product
-from graphdsl.native.product import GUARD, MASK, PRODUCT_CODE, K, Product, define_product
+from graphdsl.native.flow import I32, I64, POINTER, Carried, at, call_address, field, int64, loop, slot
+from graphdsl.native.names import GUARDED_PRODUCT_LOOP, PRODUCT_LOOP, ProductRecord, product
+from graphdsl.native.product import MASK, PRODUCT_CODE, Product, define_product
 from graphdsl.native.target import Target, function
 from graphdsl.native.tiles import WIDE, define_pack, define_thin, define_tile, tile_rows, uneven_rests
 from graphdsl.ops.types import F32, F64, DType
@@ -27,38 +27,30 @@ from graphdsl.ops.types import I32 as INT32
 from graphdsl.ops.types import I64 as INT64
 
 DTYPES = (F32, F64, INT32, INT64)
-GUARDS = {"": 0, ".guard0": 1, ".guard1": 2}
+# share(context, loop, description, operands, dims, steps): as `loop(operands, dims, steps, description)`; 0: all went well
+SHARE = ir.FunctionType(I32, [POINTER] * 6)
 
 
 def define_gemm(module: ir.Module, target: Target) -> list[str]:
     """Defines the products of all dtypes; returns the names of the descriptions."""
-    names = []
-    one = define_product(module, target)
-    _define_gemm_loop(module, target, one)
-    for dtype in DTYPES:
-        rows = tile_rows(target, dtype)
-        tiles = {height: define_tile(module, target, dtype, height) for height in sorted(set(rows))}
-        pack, thin = define_pack(module, target, dtype), define_thin(module, target, dtype)
-        width = target.vector_bits // 8 * WIDE
-        parts: list[Any] = [
-            int64(dtype.bytes),
-            int64(width),
-            None,
-            int64(_zero_mask(dtype)),
-            int64(uneven_rests(rows)),
-            pack,
-            thin,
-        ]
-        for height in rows:
-            parts += [int64(height), tiles[height]]
-        type = ir.LiteralStructType([*[I64] * 5, POINTER, POINTER, *[I64, POINTER] * len(rows)])
-        for suffix, guard in GUARDS.items():
-            parts[GUARD] = int64(guard)
-            made = ir.GlobalVariable(module, type, product(dtype) + suffix)
-            made.global_constant = True
-            made.initializer = ir.Constant(type, parts)
-            names.append(made.name)
-    return names
+    plain = _define_loop(module, target, define_product(module, target))
+    _define_guarded_loop(module, target, plain)
+    return [_define_description(module, target, dtype) for dtype in DTYPES]
+
+
+def _define_description(module: ir.Module, target: Target, dtype: DType) -> str:
+    rows = tile_rows(target, dtype)
+    tiles = {height: define_tile(module, target, dtype, height) for height in sorted(set(rows))}
+    numbers = (dtype.bytes, target.vector_bits // 8 * WIDE, _zero_mask(dtype), uneven_rests(rows))
+    parts: list[Any] = [int64(number) for number in numbers]
+    parts += [define_pack(module, target, dtype), define_thin(module, target, dtype)]
+    for height in rows:
+        parts += [int64(height), tiles[height]]
+    type = ir.LiteralStructType([*[I64] * len(numbers), POINTER, POINTER, *[I64, POINTER] * len(rows)])
+    made = ir.GlobalVariable(module, type, product(dtype))
+    made.global_constant = True
+    made.initializer = ir.Constant(type, parts)
+    return str(made.name)
 
 
 def _zero_mask(dtype: DType) -> int:
@@ -69,40 +61,65 @@ def _zero_mask(dtype: DType) -> int:
 # ---- NumPy's inner loop -------------------------------------------------------------------------------
 
 
-def _define_gemm_loop(module: ir.Module, target: Target, product: ir.Function) -> None:
-    nonzero = _define_nonzero(module, target)
+def _define_loop(module: ir.Module, target: Target, product: ir.Function) -> ir.Function:
     made = function(module, target, PRODUCT_LOOP, LOOP)
     b = ir.IRBuilder(made.append_basic_block())
     operands, dims, steps, info = made.args
-    sizes = slot(b, I64, 3)
-    for i, word in enumerate((1, 3, 2)):  # m, n, k, of which NumPy names k second
-        b.store(field(b, dims, word), at(b, sizes, i, I64))
-    k = field(b, dims, 2)
+    sizes = _sizes(b, dims)
     places = slot(b, POINTER, 3)
-    one = b.icmp_signed("==", field(b, dims, 0), int64(1))
-    guarded = b.and_(one, b.icmp_signed("!=", field(b, info, GUARD), int64(0)))
     core_steps = at(b, steps, 3, I64)
     with loop(b, field(b, dims, 0)) as i:
         for o in range(3):
             place = at(b, field(b, operands, o, POINTER), b.mul(i, field(b, steps, o)))
             b.store(place, at(b, places, o, POINTER))
-        with b.if_then(guarded):
-            some = b.call(nonzero, [info, sizes, places, core_steps])
-            b.store(b.select(some, k, int64(0)), at(b, sizes, K, I64))  # a product over nothing is +0.0
         b.call(product, [info, sizes, places, core_steps])
+    b.ret_void()
+    return made
+
+
+def _sizes(b: ir.IRBuilder, dims: ir.Value) -> ir.Value:
+    sizes = slot(b, I64, 3)
+    for i, word in enumerate((1, 3, 2)):  # m, n, k, of which NumPy names k second
+        b.store(field(b, dims, word), at(b, sizes, i, I64))
+    return sizes
+
+
+def _define_guarded_loop(module: ir.Module, target: Target, plain: ir.Function) -> None:
+    """Looks at a guarded operand, and then multiplies, or has the product shared."""
+    nonzero = _define_nonzero(module, target)
+    made = function(module, target, GUARDED_PRODUCT_LOOP, LOOP)
+    b = ir.IRBuilder(made.append_basic_block())
+    operands, given, steps, record = made.args
+    info, guard = field(b, record, ProductRecord.DESCRIPTION, POINTER), field(b, record, ProductRecord.GUARD)
+    dims = slot(b, I64, 4)
+    for i in range(4):
+        b.store(field(b, given, i), at(b, dims, i, I64))
+    one = b.icmp_signed("==", field(b, dims, 0), int64(1))
+    with b.if_then(b.and_(one, b.icmp_signed("!=", guard, int64(0)))):
+        right = b.icmp_signed("==", guard, int64(2))
+        some = b.call(nonzero, [info, _sizes(b, dims), operands, at(b, steps, 3, I64), right])
+        k = b.select(some, field(b, dims, 2), int64(0))  # a product over nothing is +0.0
+        b.store(k, at(b, dims, 2, I64))
+    share = field(b, record, ProductRecord.SHARE, POINTER)
+    with b.if_else(b.icmp_unsigned("==", share, ir.Constant(POINTER, None))) as (alone, shared):
+        with alone:
+            b.call(plain, [operands, dims, steps, info])
+        with shared:
+            context = field(b, record, ProductRecord.CONTEXT, POINTER)
+            call_address(b, share, SHARE, [context, plain, info, operands, dims, steps])
     b.ret_void()
 
 
 def _define_nonzero(module: ir.Module, target: Target) -> ir.Function:
-    """Whether any element of the guarded operand is not 0: `nonzero(description, sizes, operands, steps)`, as for a
-    product.
+    """Whether any element of the right operand, or else of the left one, is not 0: `nonzero(description, sizes,
+    operands, steps, right)`, as for a product.
     """
-    type = ir.FunctionType(ir.IntType(1), PRODUCT_CODE.args)
+    type = ir.FunctionType(ir.IntType(1), [*PRODUCT_CODE.args, ir.IntType(1)])
     made = function(module, target, "gdl.gemm_nonzero", type, private=True)
     made.attributes.add("noinline")
     b = ir.IRBuilder(made.append_basic_block())
-    p = Product(b, made.args)
-    right = b.icmp_signed("==", field(b, p.info, GUARD), int64(2))
+    *product, right = made.args
+    p = Product(b, product)
     x, rows, columns = b.select(right, p.b, p.a), b.select(right, p.k, p.m), b.select(right, p.n, p.k)
     row_step, column_step = b.select(right, p.b_row, p.a_row), b.select(right, p.b_column, p.a_column)
     wide = b.icmp_signed("==", p.size, int64(8))

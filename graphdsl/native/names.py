@@ -6,6 +6,7 @@ Loops are called as NumPy calls them, `loop(operands, dims, steps, description)`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
 
 from graphdsl.ops.types import DType
 
@@ -13,6 +14,7 @@ ELEMENTWISE_LOOP = "gdl.loop"
 REDUCE_LOOP = "gdl.reduce_loop"
 SEARCH_LOOP = "gdl.search_loop"
 PRODUCT_LOOP = "gdl.gemm_loop"
+GUARDED_PRODUCT_LOOP = "gdl.gemm_guarded_loop"
 RECORD = "gdl.record"
 
 
@@ -21,9 +23,18 @@ def description(kind: str, dtype: DType, rank: int) -> str:
     return f"gdl.{kind}.{dtype.value}.rank{rank}"
 
 
-def product(dtype: DType, guard: int | None = None) -> str:
+def product(dtype: DType) -> str:
     """The description of a matrix product."""
-    return f"gdl.gemm.{dtype.value}" + ("" if guard is None else f".guard{guard}")
+    return f"gdl.gemm.{dtype.value}"
+
+
+class ProductRecord(IntEnum):
+    """Words of what `GUARDED_PRODUCT_LOOP` gets in place of a description."""
+
+    DESCRIPTION = 0
+    GUARD = 1  # 0: none; 1: where all of the left operand is 0, so is the result; 2: of the right one
+    SHARE = 2  # address of a function that shares the product among threads, see native/program/parts.py; 0: none
+    CONTEXT = 3  # which that function is given
 
 
 def call_name(operands: Sequence[DType], result: DType) -> str:

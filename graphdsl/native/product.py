@@ -37,9 +37,9 @@ _THIN = 3  # rows
 _NEAR = 1024  # bytes from row to row of a right operand that is not copied
 _FAR = 128 * 1024  # bytes over which rows of the left operand are spread if copying them is to pay
 
-# words of a description: bytes of an element, of a panel's row; guard; the bits that are 0 in a 0; which remainders of
-# rows go better with one largest tile less; pack; thin tile; then tiles with their rows, largest first
-SIZE, WIDTH, GUARD, MASK, UNEVEN, PACK, THIN, TILE = range(8)
+# words of a description: bytes of an element, of a panel's row; the bits that are 0 in a 0; which remainders of rows go
+# better with one largest tile less; pack; thin tile; then tiles with their rows, largest first
+SIZE, WIDTH, MASK, UNEVEN, PACK, THIN, TILE = range(7)
 
 # product(description, sizes {m, n, k}, operands {a, b, c}, steps {a: row, column; b: …; c: …})
 PRODUCT_CODE = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, POINTER])

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices of run-time values; large ones are shared among threads."""
+"""Products of vectors and matrices of run-time values."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from graphdsl.source.diagnostic import Fault
 
 Kernel = Callable[..., Any]
 
-_WORTH_SHARING = 1 << 23  # multiply-adds: some 0.2 ms on one thread, where handing over to another takes 0.05
-
 
 def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:
     """The function for operands of these ranks."""
@@ -28,13 +26,11 @@ def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:
         case _, 1:
             made = _guarded(_by_dots(a.dtype, a.rank), guard)
         case 1, _:
-            made = _guarded(_row_times(a.dtype), guard)
+            made = _guarded(_row_times(a.dtype, _threads(a, b)), guard)
         case 2, 2:
-            made = native.matmul(a.dtype, guard)
-            if _may_be_large(a, b):
-                made = _matrices(made)
+            made = native.matmul(a.dtype, guard, _threads(a, b))
         case _:
-            made = _guarded(_stacks(native.matmul(a.dtype, None)), guard)
+            made = _guarded(native.matmul(a.dtype, None, _threads(a, b)), guard)
     return made if _surely_fits(a, b) else _checked(made, inner_fault(a.rank, b.rank))
 
 
@@ -43,10 +39,12 @@ def _surely_fits(a: Type, b: Type) -> bool:
     return inner[0] == inner[1] and a.rank <= 2 and b.rank <= 2
 
 
-def _may_be_large(a: Type, b: Type) -> bool:
-    sizes = (*a.shape, b.shape[1])
+def _threads(a: Type, b: Type) -> int:
+    """As many as a product of these may be worth."""
+    sizes = (*a.shape, b.shape[-1])
     known = [d for d in sizes if isinstance(d, int)]
-    return len(known) < len(sizes) or prod(known) >= _WORTH_SHARING
+    small = len(known) == len(sizes) and prod(known) < threads.WORTH_SHARING
+    return 1 if small else threads.count()
 
 
 def _by_dots(dtype: DType, rank: int) -> Kernel:
@@ -57,38 +55,9 @@ def _by_dots(dtype: DType, rank: int) -> Kernel:
     return lambda a, b: make(made(a, b))
 
 
-def _row_times(dtype: DType) -> Kernel:
-    made = native.matmul(dtype, None)
+def _row_times(dtype: DType, threads: int) -> Kernel:
+    made = native.matmul(dtype, None, threads)
     return lambda a, b: made(a[None, :], b)[..., 0, :]
-
-
-def _matrices(made: Kernel) -> Kernel:
-    def product(a: Any, b: Any) -> Any:
-        m, k = a.shape
-        n = b.shape[1]
-        if m * n * k < _WORTH_SHARING or threads.count() == 1 or b.shape[0] != k:
-            return made(a, b)
-        out = np.empty((m, n), a.dtype)
-        if m >= n:
-            threads.share(m, 12, lambda i, j: made(a[i:j], b, out[i:j]))
-        else:
-            threads.share(n, 64, lambda i, j: made(a, b[:, i:j], out[:, i:j]))
-        return out
-
-    return product
-
-
-def _stacks(made: Kernel) -> Kernel:
-    def product(a: Any, b: Any) -> Any:
-        work = a.size * b.shape[-1]
-        if work < _WORTH_SHARING or threads.count() == 1 or a.ndim < 3 or (b.ndim > 2 and b.shape[:-2] != a.shape[:-2]):
-            return made(a, b)
-        out = np.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
-        parted = b.ndim > 2
-        threads.share(a.shape[0], 1, lambda i, j: made(a[i:j], b[i:j] if parted else b, out[i:j]))
-        return out
-
-    return product
 
 
 def _guarded(made: Kernel, guard: int | None) -> Kernel:

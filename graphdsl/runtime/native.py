@@ -108,13 +108,21 @@ def dot(dtype: DType) -> Any:
 
 
 @cache
-def matmul(dtype: DType, guard: int | None) -> Any:
-    """The gufunc of products of matrices."""
+def matmul(dtype: DType, guard: int | None, threads: int) -> Any:
+    """The gufunc of products of matrices. The guard is looked at where there is one product."""
     from graphdsl.native.ufuncs import ufunc
 
     code = _library()
-    data = code[names.product(dtype, guard)]
-    return ufunc("matmul", code[names.PRODUCT_LOOP], data, [dtype] * 2, [dtype], "(m,k),(k,n)->(m,n)", keep=code)
+    record = (ctypes.c_int64 * len(names.ProductRecord))()
+    record[names.ProductRecord.DESCRIPTION] = code[names.product(dtype)]
+    record[names.ProductRecord.GUARD] = 0 if guard is None else guard + 1
+    if threads > 1:
+        from graphdsl.native.program import helpers, link
+
+        record[names.ProductRecord.SHARE] = link.support_library()["run.product"]
+        record[names.ProductRecord.CONTEXT] = helpers.context(threads)
+    loop, data = code[names.GUARDED_PRODUCT_LOOP], ctypes.addressof(record)
+    return ufunc("matmul", loop, data, [dtype] * 2, [dtype], "(m,k),(k,n)->(m,n)", keep=(code, record))
 
 
 @cache

@@ -130,7 +130,7 @@ class Compiled:
 
     def _team(self) -> int:
         """The threads, if there is a kernel that may want them."""
-        if not {"run.team.run", "run.rows"}.intersection(self.built.imports):
+        if not {"run.team.run", "run.rows", "run.product"}.intersection(self.built.imports):
             return 0
         from graphdsl.native.program.helpers import team
         from graphdsl.runtime.threads import count

@@ -6,7 +6,7 @@ import ctypes
 import os
 from functools import cache
 
-from graphdsl.native.program.words import MOST_THREADS, TEAM_WORDS, Team
+from graphdsl.native.program.words import CONTEXT_WORDS, MOST_THREADS, TEAM_WORDS, Team, Word
 from graphdsl.native.program.worker import lock_functions, new_lock
 
 
@@ -37,6 +37,15 @@ def _team(threads: int) -> int:
         started += 1
     words[Team.HELPERS] = started
     return address
+
+
+@cache
+def context(threads: int) -> int:
+    """The address of a context for loops that are called outside any program: one with a team, and no more."""
+    words = (ctypes.c_int64 * CONTEXT_WORDS)()
+    words[Word.TEAM] = team(threads)
+    _alive.append(words)
+    return ctypes.addressof(words)
 
 
 _alive: list[object] = []

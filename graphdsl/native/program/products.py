@@ -11,16 +11,17 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import I64, at, int64, loop, slot
-from graphdsl.native.names import description
+from graphdsl.native.names import PRODUCT_LOOP, description
+from graphdsl.native.names import product as product_name
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
-from graphdsl.native.program.rows import call_loop
+from graphdsl.native.program.parts import words
+from graphdsl.native.program.rows import LOOP, call_loop
 from graphdsl.native.program.values import Tensor, ref, whole
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.contraction import inner_fault
 from graphdsl.ops.types import I64 as INT
 
-_TILE_ROWS = 12  # of the library's largest tiles
 _COLUMNS = 64  # that it takes together
 
 
@@ -144,9 +145,9 @@ def _batched(
     with loop(builder, total) as turn:
         places = [at(builder, x.tensor.data, _batch_offset(frame, turn, x, batch)) for x in (a, b)]
         places.append(at(builder, out.data, builder.mul(turn, bytes)))
-        name = f"gdl.gemm.{dtype.value}"
-        row_steps = [a_steps[0], int64(0), steps[7]]
-        call_loop(frame, "gdl.gemm_loop", name, places, [int64(1), m, k, n], steps, 1, row_steps, _TILE_ROWS)
+        code, info = frame.unit.outside(PRODUCT_LOOP, LOOP), frame.unit.outside_data(product_name(dtype))
+        arguments = [words(builder, values) for values in (places, [int64(1), m, k, n], steps)]
+        frame.check(builder.call(frame.unit.outside("run.product"), [frame.context, code, info, *arguments]))
 
 
 def _batch_offset(frame: Frame, turn: ir.Value, x: Matrix, batch: Sequence[ir.Value]) -> ir.Value:

@@ -6,6 +6,7 @@ A row of a product, and a reduced row, depend on nothing but the row, so the bit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llvmlite import ir
@@ -14,20 +15,48 @@ from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, fiel
 from graphdsl.native.program.team import KERNEL
 from graphdsl.native.program.words import Status, Team, Word
 from graphdsl.native.target import Target, function
+from graphdsl.runtime.threads import WORTH_SHARING
 
 if TYPE_CHECKING:
     from graphdsl.native.program.frame import Frame
 
 LOOP = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, POINTER])
 
-# Words of a call: the loop and its data, which dim counts the rows, how many rows belong together, what it costs about;
-# then three operands, their steps from row to row, four dims, nine steps.
+# Words of a record, in the order of its fields.
 _CODE, _DATA, _WHICH, _MULTIPLE, _WORK = range(5)
 _OPERANDS, _ROW_STEPS, _DIMS, _STEPS = 5, 8, 11, 15
 _WORDS = 24
 
 SIGNATURES = {"run.rows": ir.FunctionType(I32, [POINTER, POINTER])}
-_MUCH = 1 << 18  # of the units of work: multiplications, or elements read
+
+
+@dataclass(frozen=True)
+class Record:
+    """A call of `code(operands, dims, steps, data)` over rows: `dims[which]` of them, from one to the next operands
+    move by `row_steps` bytes. `multiple` rows belong together, and `work` is the cost: multiplications, or elements
+    read.
+    """
+
+    code: ir.Value
+    data: ir.Value
+    which: ir.Value
+    multiple: ir.Value
+    work: ir.Value
+    operands: Sequence[ir.Value]  # at most three
+    row_steps: Sequence[ir.Value]
+    dims: Sequence[ir.Value]  # at most four
+    steps: Sequence[ir.Value]  # at most nine
+
+    def stored(self, b: ir.IRBuilder) -> ir.Value:
+        """The address of the record's words, on the stack."""
+        made = slot(b, I64, _WORDS)
+        single = (self.code, self.data, self.which, self.multiple, self.work)
+        several = ((_OPERANDS, self.operands), (_ROW_STEPS, self.row_steps), (_DIMS, self.dims), (_STEPS, self.steps))
+        for first, values in ((_CODE, single), *several):
+            for i, value in enumerate(values):
+                assert first + i < _WORDS
+                b.store(value, at(b, made, first + i, I64))
+        return made
 
 
 def call_loop(
@@ -46,15 +75,9 @@ def call_loop(
     work = int64(1)
     for dim in dims:
         work = b.mul(work, dim)
-    record = slot(b, I64, _WORDS)
-    words = {_CODE: frame.unit.outside(name, LOOP), _DATA: frame.unit.outside_data(data), _WHICH: int64(which)}
-    words |= {_MULTIPLE: int64(multiple), _WORK: work}
-    for first, values in ((_OPERANDS, operands), (_ROW_STEPS, row_steps), (_DIMS, dims), (_STEPS, steps)):
-        words |= {first + i: value for i, value in enumerate(values)}
-    assert max(words) < _WORDS
-    for word, value in words.items():
-        b.store(value, at(b, record, word, I64))
-    frame.check(b.call(frame.unit.outside("run.rows"), [frame.context, record]))
+    code, info = frame.unit.outside(name, LOOP), frame.unit.outside_data(data)
+    record = Record(code, info, int64(which), int64(multiple), work, operands, row_steps, dims, steps)
+    frame.check(b.call(frame.unit.outside("run.rows"), [frame.context, record.stored(b)]))
 
 
 def define(module: ir.Module, target: Target, functions: dict[str, ir.Function]) -> None:
@@ -64,7 +87,7 @@ def define(module: ir.Module, target: Target, functions: dict[str, ir.Function])
     b = ir.IRBuilder(made.append_basic_block())
     context, record = made.args
     team = field(b, context, Word.TEAM, POINTER)
-    few = b.icmp_signed("<", field(b, record, _WORK), int64(_MUCH))
+    few = b.icmp_signed("<", field(b, record, _WORK), int64(WORTH_SHARING))
     alone = b.or_(few, b.icmp_unsigned("==", team, ir.Constant(POINTER, None)))
     with b.if_then(alone):
         places = [at(b, record, word, I64) for word in (_OPERANDS, _DIMS, _STEPS)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from graphdsl.native.program import buffers, rows, stacks, station, team
+from graphdsl.native.program import buffers, parts, rows, stacks, station, team
 from graphdsl.native.program.words import SUPPORT
 from graphdsl.native.target import Target, function
 
@@ -16,6 +16,7 @@ SIGNATURES: dict[str, ir.FunctionType] = {
     **stacks.SIGNATURES,
     **team.SIGNATURES,
     **rows.SIGNATURES,
+    **parts.SIGNATURES,
     **station.SIGNATURES,
 }
 
@@ -28,6 +29,7 @@ def module(target: Target) -> ir.Module:
     stacks.define(functions)
     team.define(made, target, functions)
     rows.define(made, target, functions)
+    parts.define(made, target, functions)
     station.define(target, functions)
     return made
 

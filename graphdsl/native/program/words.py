@@ -146,6 +146,7 @@ SUPPORT = (
     "run.team.run",
     "run.team.help",
     "run.rows",
+    "run.product",
     "run.serve",
     "run.post",
     "run.await",
