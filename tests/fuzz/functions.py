@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from tests.fuzz.writer import ANY, Kind, Scope, Writer
 
+_ANY = Kind("f64", ANY)
+
 OPERATORS = (
     (1, "fn {name}(f, x) = grad(sum(f(x)), x)"),
     (1, "fn {name}(f, x) = grad(sum(f(x)), x)"),
@@ -76,9 +78,11 @@ def declare(w: Writer, outer: dict[str, Kind]) -> list[str]:
     return lines
 
 
-def body(w: Writer, text: str, name: str, names: dict[str, Kind]) -> str:
-    """A text of the tables with its gaps filled; the functions made so far are not called in the gaps."""
+def body(w: Writer, text: str, name: str, names: dict[str, Kind], kind: Kind = _ANY) -> str:
+    """A text of the tables with its gaps filled by expressions of a kind; those that take any kind are not called in
+    them.
+    """
     maps, operators, w.maps, w.operators = w.maps, w.operators, {}, {}
-    filled = w.fill(text.replace("{name}", name), Scope(names), Kind("f64", ANY), 2)
+    filled = w.fill(text.replace("{name}", name), Scope(names), kind, 2)
     w.maps, w.operators = maps, operators
     return filled

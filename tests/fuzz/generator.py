@@ -6,7 +6,7 @@ somewhere (A. Groce et al., Swarm Testing, ISSTA 2012).
 
 from __future__ import annotations
 
-from tests.fuzz import derivatives, expressions, functions, growing, statements
+from tests.fuzz import derivatives, expressions, functions, growing, recursion, statements
 from tests.fuzz.flow import Flow
 from tests.fuzz.writer import Kind, Scope, Writer
 
@@ -48,6 +48,8 @@ def declarations(w: Writer, outer: dict[str, Kind], grows: bool) -> list[str]:
     lines: list[str] = []
     if w.chance(45):
         lines += functions.declare(w, outer)
+    if w.chance(20):
+        lines += recursion.declare(w, outer)
     if grows:
         lines += growing.declare(w, outer)
     for _ in range(w.pick((0, 0, 1, 2))):
