@@ -75,9 +75,11 @@ class Emit:
         """A scalar of the dtype of `other`, weak where that is."""
         return self.const(value, other.type.dtype, other.type.weak)
 
-    def nothing_like(self, other: Value) -> Value:
-        """Zeros of the shape and dtype of `other`; not of the default dtype where that is weak."""
-        return cast(Value, self.apply(OPS["zeros_like"], other, dtype=other.type.dtype))
+    def nothing_like(self, other: Value, dtype: DType | None = None) -> Value:
+        """Zeros of the shape of `other`, and of its dtype unless another is given; not of the default dtype where it is
+        weak.
+        """
+        return cast(Value, self.apply(OPS["zeros_like"], other, dtype=dtype or other.type.dtype))
 
     def literal(self, value: Value) -> float | int | bool | None:
         """The number that `value` is, if it was written just before."""

@@ -75,7 +75,7 @@ class Reverse(Calling):
             made: Value = self.emit.apply(OPS["zeros"], sizes=t.shape, dtype=t.dtype)
             return made
         assert isinstance(target, Value)
-        return self.as_type(self.emit.nothing_like(target), t)
+        return self.as_type(self.emit.nothing_like(target, t.dtype), t)
 
     def _along(self, path: list[tuple[Block, int]], state: State) -> None:
         """Back through the blocks around the derivative, from the innermost outwards."""
