@@ -201,6 +201,7 @@ class _Trips:
         self.state = state
         self.code = Block()
         self.carried: list[_Carried] = []
+        self.early = False  # whether the loop may end before it comes to the first trip
 
     def run(self) -> Steps[None]:
         walk, state, loop = self.walk, self.state, self.loop
@@ -252,7 +253,7 @@ class _Trips:
         self.after_targets(state, flags, found, done, inits)
         for j in reversed(range(n)):
             if j in sums:
-                walk.pass_on(inits[j], sums[j].result, state)
+                walk.pass_on(inits[j], self.at_start(sums[j], inits[j], state), state)
             elif j in marks:
                 walk.pass_on(inits[j], None, state)
 
@@ -361,6 +362,25 @@ class _Trips:
             state.held[i] = held
             state.found[i], state.done[i] = found[i].result, done[i].result
 
+    def at_start(self, carried: _Carried, init: Value, state: State) -> Value:
+        """The sum for a carried value where the loop begins. If the loop ended before its first trip, nothing from here
+        on is wanted; but what follows is computed all the same, and needs the size that it is written for.
+        """
+        walk = self.walk
+        if not self.early or carried.param.type.shape == init.type.shape:
+            return carried.result
+        every: Flag = True
+        for i in self.targets:
+            every = both(walk.emit, every, state.done[i])
+        out = Value(Type(init.type.dtype, init.type.shape))
+        ended, whole = Block(), Block()
+        with walk.into(ended):
+            ended.yields = [walk.zeros(init)]
+        with walk.into(whole):
+            whole.yields = [walk.as_type(carried.result, out.type)]
+        walk.write(If(self.loop.span, as_value(walk.emit, every), ended, whole, (out,)))
+        return out
+
     def write(self, once: bool, done: dict[int, _Carried]) -> None:
         """The loop itself: counted, or until every target is found."""
         walk, emit = self.walk, self.walk.emit
@@ -374,6 +394,7 @@ class _Trips:
                 c.result = c.init
             return
         own_sizes(self.loop, self.code)
+        self.early = once or self.stops()
         if once or not self.stops():
             count = self.count
             if once:
