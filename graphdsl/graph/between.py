@@ -20,16 +20,17 @@ class GraphBetween(Between):
     links: GraphLinks
 
     def _walk(self) -> None:
-        """What is saved leads on where it is read. In a recursion that may be found later than where it was saved is
-        looked at: so until nothing more is found."""
+        """What is saved leads on where it is read, and regions and functions are followed in no order: that it is read
+        may be found later than where it was saved is looked at. So until nothing more is found.
+        """
         before = -1
         while len(self.values) > before:
             before = len(self.values)
             self.effort = 0
             self._needs.clear()
             super()._walk()
-            if not self.links.recursive:
-                break
+            if not any(isinstance(node, tuple) for node in self.values):
+                break  # nothing saved was read
 
     def follow(self, instr: Any, live: list[Value], state: State) -> None:
         match instr:

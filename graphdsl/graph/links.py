@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from graphdsl.core.call_graph import has_recursion
 from graphdsl.core.ir import Call, Func, Value
 from graphdsl.core.links import Links, Node
 from graphdsl.core.structure import regions
@@ -40,7 +39,6 @@ class GraphLinks(Links):
 
     def __init__(self, main: Func) -> None:
         self.shadows: set[Value] = set()
-        self.recursive = has_recursion(main)
         self._behind: dict[Value, list[tuple[Call, Value]]] = defaultdict(list)
         super().__init__(main)
         self._given_shadows()
