@@ -130,11 +130,9 @@ def apply(op: Any, args: list[Any], attrs: Any) -> Any:
         case Reduce(kind=kind):
             return _reduce(kind, args, attrs)
         case Contract():
-            guard = attrs["guard"]
-            result = np.matmul(
-                np.nan_to_num(args[0]) if guard is not None and not np.any(args[guard]) else args[0], args[1]
-            )
-            return np.zeros_like(result) if guard is not None and not np.any(args[guard]) else result
+            nothing = not all(np.any(args[i]) for i in attrs["guard"])
+            result = np.matmul(np.nan_to_num(args[0]) if nothing else args[0], args[1])
+            return np.zeros_like(result) if nothing else result
         case Scatter(add=add):
             x = np.array(args[0])
             write(x, args[1], tuple(args[2:]), attrs["spec"], add)

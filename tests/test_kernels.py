@@ -197,8 +197,8 @@ def test_sum_to() -> None:
     assert same(x, x) is x
 
 
-@pytest.mark.parametrize("guard", [None, 0, 1])
-def test_matmul_of_every_rank(guard: int | None) -> None:
+@pytest.mark.parametrize("guard", [(), (0,), (1,), (0, 1)])
+def test_matmul_of_every_rank(guard: tuple[int, ...]) -> None:
     rng = np.random.default_rng(1)
     for left, right in (
         ((3,), (3,)),
@@ -211,10 +211,10 @@ def test_matmul_of_every_rank(guard: int | None) -> None:
         a, b = rng.normal(size=left), rng.normal(size=right)
         run = made("matmul", Type(F64, left), Type(F64, right), guard=guard)
         np.testing.assert_allclose(run(a, b), a @ b, rtol=1e-12)
-        if guard is not None:
+        for i in guard:
             zero = [a, b]
-            zero[guard] = np.zeros_like(zero[guard])
-            zero[1 - guard] = np.full_like(zero[1 - guard], np.inf)
+            zero[i] = np.zeros_like(zero[i])
+            zero[1 - i] = np.full_like(zero[1 - i], np.inf)
             assert not np.any(run(*zero))
             assert np.shape(run(*zero)) == np.shape(a @ b)
 
@@ -230,8 +230,10 @@ def test_matmul_of_every_rank(guard: int | None) -> None:
         ((4096,), (4096, 100)),
     ],
 )
-@pytest.mark.parametrize("guard", [None, 0, 1])
-def test_threads_change_no_bit_of_a_product(left: tuple[int, ...], right: tuple[int, ...], guard: int | None) -> None:
+@pytest.mark.parametrize("guard", [(), (0,), (1,), (0, 1)])
+def test_threads_change_no_bit_of_a_product(
+    left: tuple[int, ...], right: tuple[int, ...], guard: tuple[int, ...]
+) -> None:
     rng = np.random.default_rng(2)
     a, b = rng.normal(size=left), rng.normal(size=right)
     a.ravel()[: a.size // 2] = 0.0  # a guard is about all of an operand, also where a part is 0

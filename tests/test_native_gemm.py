@@ -35,7 +35,7 @@ def test_as_defined_in_every_layout(dtype: DType, shape: tuple[int, int, int]) -
     m, k, n = shape
     a, b = normal(dtype, (m, k), 1), normal(dtype, (k, n), 2)
     expected = defined(a, b, dtype)
-    product = matmul(dtype, None, 1)
+    product = matmul(dtype, (), 1)
     same_bits(product(a, b), expected)
     same_bits(product(np.asfortranarray(a), np.asfortranarray(b)), expected)
     wide_a, wide_b = np.repeat(np.repeat(a, 2, 0), 3, 1), np.repeat(np.repeat(b, 2, 0), 2, 1)
@@ -50,7 +50,7 @@ def test_as_defined_in_every_layout(dtype: DType, shape: tuple[int, int, int]) -
 def test_a_part_of_a_product_is_the_product_of_the_part(dtype: DType) -> None:
     a, b = (normal(F64, s, 3) * 1000 for s in ((300, 700), (700, 300)))
     a, b = a.astype(dtype.numpy), b.astype(dtype.numpy)
-    product = matmul(dtype, None, 1)
+    product = matmul(dtype, (), 1)
     whole = product(a, b)
     if dtype.is_float:
         np.testing.assert_allclose(whole, a @ b, rtol=1e-3, atol=1e3)
@@ -68,7 +68,7 @@ def test_ints_wrap(dtype: DType) -> None:
     info = np.iinfo(dtype.numpy)
     rng = np.random.default_rng(4)
     a, b = (rng.integers(info.min, info.max, s).astype(dtype.numpy) for s in ((9, 300), (300, 21)))
-    same_bits(matmul(dtype, None, 1)(a, b), a @ b)
+    same_bits(matmul(dtype, (), 1)(a, b), a @ b)
 
 
 @pytest.mark.parametrize("dtype", [F32, F64, I32, I64])
@@ -78,18 +78,18 @@ def test_guards(dtype: DType) -> None:
     if dtype.is_float:
         zero[2] = -0.0
     with np.errstate(all="ignore"):
-        same_bits(matmul(dtype, 0, 1)(zero, other), abs(zero))
-        same_bits(matmul(dtype, 1, 1)(other, zero), abs(zero))
+        same_bits(matmul(dtype, (0,), 1)(zero, other), abs(zero))
+        same_bits(matmul(dtype, (1,), 1)(other, zero), abs(zero))
         for at in np.ndindex(5, 5):
             one = zero.copy()
             one[at] = 1
-            same_bits(matmul(dtype, 0, 1)(one, other), matmul(dtype, None, 1)(one, other))
-            same_bits(matmul(dtype, 1, 1)(other, one), matmul(dtype, None, 1)(other, one))
+            same_bits(matmul(dtype, (0,), 1)(one, other), matmul(dtype, (), 1)(one, other))
+            same_bits(matmul(dtype, (1,), 1)(other, one), matmul(dtype, (), 1)(other, one))
 
 
 def test_large_products_that_are_copied_to_the_heap() -> None:
     a, b = normal(F32, (517, 530), 5), normal(F32, (530, 1100), 6)
-    product = matmul(F32, None, 1)
+    product = matmul(F32, (), 1)
     whole = product(a, b)
     same_bits(product(a.T.copy().T, b), whole)
     same_bits(product(a[:6], b), whole[:6])
@@ -100,7 +100,7 @@ def test_large_products_that_are_copied_to_the_heap() -> None:
 def test_any_shape_and_strides(dtype: DType) -> None:
     """Against the products of single rows and columns."""
     rng = np.random.default_rng(7)
-    product = matmul(dtype, None, 1)
+    product = matmul(dtype, (), 1)
     for _ in range(40):
         m, n = rng.integers(1, 30, 2)
         k = int(rng.choice([1, 2, 5, 31, 255, 257, 600]))

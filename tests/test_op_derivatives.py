@@ -28,6 +28,7 @@ CASES: dict[str, list[tuple[list[Any], dict[str, Any]]]] = {
     "mul": [([A, B], {}), ([A[:, :1], A], {})],
     "div": [([A, B], {})],
     "scale": [([A, B], {})],
+    "scale_both": [([A, B], {})],
     "neg": [([A], {})],
     "mod": [([A, B], {})],
     "pow": [([P, B], {}), ([P, np.array(2.0)], {})],
@@ -338,6 +339,28 @@ def test_a_zero_cotangent_contributes_nothing() -> None:
     seed = Value(Type(F64, (2, 2)))
     found = program.gradient(seed, program.inputs, program.out)
     assert not any(np.any(m) for m in program.run(*found.values(), inputs={seed: np.zeros((2, 2))}))
+
+
+@pytest.mark.parametrize(("name", "number"), [example for example in EXAMPLES if example[0] != "arange"])
+def test_a_zero_cotangent_is_nothing(name: str, number: int) -> None:
+    """Also to what the derivative is differentiated by, whatever its own cotangent: a path that was not taken gives a
+    cotangent of 0 in one mode, and none in the other.
+    """
+    given, attrs = CASES[name][number]
+    arrays = [np.asarray(a) for a in given]
+    program = Program(arrays, lambda e, xs: e.apply(OPS[name], *xs, **attrs), False)
+    floats = [v for v in program.inputs if v.type.dtype.is_float]
+    seed = Value(program.out.type)
+    inputs = {seed: np.zeros(program.run(program.out)[0].shape)}
+    inputs.update((v, np.full(a.shape, np.nan)) for v, a in zip(program.inputs, arrays, strict=True) if v in floats)
+    first = program.gradient(seed, floats, program.out)
+    assert not any(np.any(made) for made in program.run(*first.values(), inputs=inputs))
+    ways = {v: Value(v.type) for v in floats}
+    second = [made for v in floats for made in program.gradient(ways[v], floats, first[v]).values()]
+    finite = dict(zip(program.inputs, arrays, strict=True)) | {seed: inputs[seed]}
+    for infinite in (np.inf, np.nan):
+        upon = {ways[v]: np.full(np.shape(finite[v]), infinite) for v in floats}
+        assert not any(np.any(made) for made in program.run(*second, inputs=finite | upon))
 
 
 def test_second_derivatives_that_are_tiny() -> None:

@@ -215,7 +215,9 @@ def test_a_guarded_product_of_zeros_is_zero() -> None:
     nans, zeros = h.feed(np.full((3, 3), np.nan)), h.feed(-np.zeros((3, 3)))
     vector = h.feed(-np.zeros(3))
     e = h.e
-    got = h.run(e.matmul(nans, zeros, guard=1), e.matmul(zeros, nans, guard=0), e.matmul(nans, vector, guard=1))
+    got = h.run(
+        e.matmul(nans, zeros, guard=(1,)), e.matmul(zeros, nans, guard=(0, 1)), e.matmul(nans, vector, guard=(1,))
+    )
     assert all(same(x, np.zeros_like(x)) for x in got)
 
 

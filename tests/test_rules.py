@@ -79,9 +79,7 @@ def test_zero_is_added_only_where_it_can_matter() -> None:
     assert ops_of(made.block) == []
     assert made.out is made.block.params[0]
     assert not made.owned
-    matmul = vjp_template(
-        OPS["matmul"], {"guard": None}, [Type(F64, (2, 2))] * 2, [Type(F64, (2, 2))], 0, True, SETTING
-    )
+    matmul = vjp_template(OPS["matmul"], {"guard": ()}, [Type(F64, (2, 2))] * 2, [Type(F64, (2, 2))], 0, True, SETTING)
     assert matmul is not None
     assert ops_of(matmul.block) == ["transpose", "matmul", "add"]
     assert matmul.owned

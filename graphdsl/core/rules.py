@@ -216,7 +216,7 @@ def _one(values: Sequence[Value]) -> Any:
 # ---- negative zeros --------------------------------------------------------------------------------------
 
 _MOVES = {"index", "part", "reshape", "reshape_like", "transpose", "broadcast_to", "broadcast_like", "index_add"}
-_CLEAN = {"sum", "scale", "zeros_like", "zeros", "ones", "ones_like"}  # never give one
+_CLEAN = {"sum", "scale", "scale_both", "zeros_like", "zeros", "ones", "ones_like"}  # never give one
 
 
 def from_zero(e: Emit, value: Value, sums: Sequence[Value]) -> Value:

@@ -95,11 +95,14 @@ def _define_guarded_loop(module: ir.Module, target: Target, plain: ir.Function) 
     for i in range(4):
         b.store(field(b, given, i), at(b, dims, i, I64))
     one = b.icmp_signed("==", field(b, dims, 0), int64(1))
-    with b.if_then(b.and_(one, b.icmp_signed("!=", guard, int64(0)))):
-        right = b.icmp_signed("==", guard, int64(2))
-        some = b.call(nonzero, [info, _sizes(b, dims), operands, at(b, steps, 3, I64), right])
-        k = b.select(some, field(b, dims, 2), int64(0))  # a product over nothing is +0.0
-        b.store(k, at(b, dims, 2, I64))
+    sizes = _sizes(b, given)
+    for right in (0, 1):
+        guarded = b.icmp_signed("!=", b.and_(guard, int64(1 << right)), int64(0))
+        with b.if_then(b.and_(one, guarded)):
+            place = at(b, steps, 3, I64)
+            some = b.call(nonzero, [info, sizes, operands, place, ir.Constant(ir.IntType(1), right)])
+            k = b.select(some, field(b, dims, 2), int64(0))  # a product over nothing is +0.0
+            b.store(k, at(b, dims, 2, I64))
     share = field(b, record, ProductRecord.SHARE, POINTER)
     with b.if_else(b.icmp_unsigned("==", share, ir.Constant(POINTER, None))) as (alone, shared):
         with alone:

@@ -32,7 +32,7 @@ class ProductRecord(IntEnum):
     """Words of what `GUARDED_PRODUCT_LOOP` gets in place of a description."""
 
     DESCRIPTION = 0
-    GUARD = 1  # 0: none; 1: where all of the left operand is 0, so is the result; 2: of the right one
+    GUARD = 1  # bits: where all of the left operand (1), of the right one (2) is 0, so is the result
     SHARE = 2  # address of a function that shares the product among threads, see native/program/parts.py; 0: none
     CONTEXT = 3  # which that function is given
 

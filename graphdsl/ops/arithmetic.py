@@ -78,7 +78,23 @@ SCALE = Op(
     doc="`g * d`, but +0.0 where `g` is 0, whatever `d` is, and never -0.0: how derivatives multiply.",
     typing=floating,
     compute=Elementwise(_scale, python="x * y + 0.0 if x else 0.0"),
-    vjp=(lambda e, c, y, g, d: e.scale(c, d), lambda e, c, y, g, d: e.scale(c, g)),
+    vjp=(lambda e, c, y, g, d: e.scale(c, d), lambda e, c, y, g, d: e.scale_both(c, g)),
+    group=GROUP,
+)
+
+
+def _scale_both(code: Code, c: S, g: S) -> S:
+    return code.select(c.eq(0.0) | g.eq(0.0), code.const(c.dtype, 0.0), c * g + 0.0)
+
+
+# A cotangent that is 0, and one that is not there because no path led to it, must not differ in anything: with
+# `scale(c, g)` an infinite `c` would make a NaN of the one and nothing of the other.
+SCALE_BOTH = Op(
+    name="scale_both",
+    doc="`c * g`, but +0.0 where either is 0: how derivatives of derivatives multiply two cotangents.",
+    typing=floating,
+    compute=Elementwise(_scale_both, python="x * y + 0.0 if x and y else 0.0"),
+    vjp=(lambda e, k, y, c, g: e.scale_both(k, g), lambda e, k, y, c, g: e.scale_both(k, c)),
     group=GROUP,
 )
 

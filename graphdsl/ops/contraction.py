@@ -57,7 +57,10 @@ def _matmul_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Ty
     rows = a.shape[-2:-1] if a.rank > 1 else ()
     columns = b.shape[-1:] if b.rank > 1 else ()
     out = Type(dtype, (*batch, *rows, *columns), weak)
-    return Typing((dtype, dtype), (out,), fails or inner[1], {"guard": attrs.get("guard")})
+    return Typing((dtype, dtype), (out,), fails or inner[1], {"guard": attrs.get("guard", ())})
+
+
+Guard = tuple[int, ...]
 
 
 def _turned(e: Emit, x: Value) -> Value:
@@ -71,42 +74,54 @@ def _last(e: Emit, x: Value) -> Value:
     return expand(e, x, x.type.rank)
 
 
-def _to_left(e: Emit, g: Value, y: Value, a: Value, b: Value, *, guard: int | None) -> Value:
+def _scaled(e: Emit, g: Value, x: Value, both: bool) -> Value:
+    """`g * x`; `both`: `x` is a cotangent, too."""
+    return e.scale_both(g, x) if both else e.scale(g, x)
+
+
+def _product(e: Emit, a: Value, b: Value, cotangent: int, both: bool) -> Value:
+    """`a @ b`, of which one is a cotangent, or both are."""
+    return e.matmul(a, b, guard=(0, 1) if both else (cotangent,))
+
+
+def _to_left(e: Emit, g: Value, y: Value, a: Value, b: Value, *, guard: Guard) -> Value:
     """The cotangent of `a`: `g @ b.T`, or what that comes down to for vectors."""
+    both = 1 in guard
     match a.type.rank, b.type.rank:
         case 1, 1:
-            return e.scale(g, b)
+            return _scaled(e, g, b, both)
         case _, 1:
-            return e.scale(_last(e, g), b)
+            return _scaled(e, _last(e, g), b, both)
         case 1, 2:
-            return e.matmul(b, g, guard=1)
+            return _product(e, b, g, 1, both)
         case 1, rank:
-            row = e.matmul(expand(e, g, rank - 2), _turned(e, b), guard=0)
+            row = _product(e, expand(e, g, rank - 2), _turned(e, b), 0, both)
             return e.reshape_like(e.sum_to(row, expand(e, a, 0)), a)
-    return e.matmul(g, _turned(e, b), guard=0)
+    return _product(e, g, _turned(e, b), 0, both)
 
 
-def _to_right(e: Emit, g: Value, y: Value, a: Value, b: Value, *, guard: int | None) -> Value:
+def _to_right(e: Emit, g: Value, y: Value, a: Value, b: Value, *, guard: Guard) -> Value:
     """The cotangent of `b`: `a.T @ g`."""
+    both = 0 in guard
     match a.type.rank, b.type.rank:
         case 1, 1:
-            return e.scale(g, a)
+            return _scaled(e, g, a, both)
         case 1, rank:
-            return e.scale(expand(e, g, rank - 2), _last(e, a))
+            return _scaled(e, expand(e, g, rank - 2), _last(e, a), both)
         case 2, 1:
-            return e.matmul(_turned(e, a), g, guard=1)
+            return _product(e, _turned(e, a), g, 1, both)
         case _, 1:
-            column = e.matmul(_turned(e, a), _last(e, g), guard=1)
+            column = _product(e, _turned(e, a), _last(e, g), 1, both)
             return e.reshape_like(e.sum_to(column, _last(e, b)), b)
-    return e.matmul(_turned(e, a), g, guard=1)
+    return _product(e, _turned(e, a), g, 1, both)
 
 
 def _forward(
-    e: Emit, tangents: tuple[Value | None, ...], y: Value, a: Value, b: Value, *, guard: int | None
+    e: Emit, tangents: tuple[Value | None, ...], y: Value, a: Value, b: Value, *, guard: Guard
 ) -> Value | None:
     ta, tb = tangents
-    left = None if ta is None else e.matmul(ta, b, guard=0)
-    right = None if tb is None else e.matmul(a, tb, guard=1)
+    left = None if ta is None else _product(e, ta, b, 0, 1 in guard)
+    right = None if tb is None else _product(e, a, tb, 1, 0 in guard)
     if left is None or right is None:
         return left if right is None else right
     return e.add(left, right)

@@ -135,8 +135,8 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Contract:
-    """The matrix product of language.md §10; `attrs["guard"]` is None, 0 or 1: the operand which, if all
-    its elements are 0, makes the result +0.0 throughout."""
+    """The matrix product of language.md §10; `attrs["guard"]` lists the operands of which each, if all its
+    elements are 0, makes the result +0.0 throughout."""
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,8 @@ def _recurrence_slope_a(e: Emit, g: Value, y: Value, a: Value, b: Value, *, axis
     carried = e.recurrence(a, g, axis=axis, back=not back, late=not late)
     by = -1 if back else 1
     if late:
-        return e.scale(e.shifted(carried, axis=axis, by=-by, fill=0.0), y)
-    return e.scale(carried, e.shifted(y, axis=axis, by=by, fill=0.0))
+        return e.scale_both(e.shifted(carried, axis=axis, by=-by, fill=0.0), y)
+    return e.scale_both(carried, e.shifted(y, axis=axis, by=by, fill=0.0))
 
 
 def _recurrence_forward(

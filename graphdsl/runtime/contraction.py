@@ -21,7 +21,7 @@ Kernel = Callable[..., Any]
 def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:
     """The function for operands of these ranks."""
     a, b = types
-    guard = attrs.get("guard")
+    guard = attrs.get("guard", ())
     match a.rank, b.rank:
         case _, 1:
             made = _guarded(_by_dots(a.dtype, a.rank), guard)
@@ -30,7 +30,7 @@ def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:
         case 2, 2:
             made = native.matmul(a.dtype, guard, _threads(a, b))
         case _:
-            made = _guarded(native.matmul(a.dtype, None, _threads(a, b)), guard)
+            made = _guarded(native.matmul(a.dtype, (), _threads(a, b)), guard)
     return made if _surely_fits(a, b) else _checked(made, inner_fault(a.rank, b.rank))
 
 
@@ -56,18 +56,18 @@ def _by_dots(dtype: DType, rank: int) -> Kernel:
 
 
 def _row_times(dtype: DType, threads: int) -> Kernel:
-    made = native.matmul(dtype, None, threads)
+    made = native.matmul(dtype, (), threads)
     return lambda a, b: made(a[None, :], b)[..., 0, :]
 
 
-def _guarded(made: Kernel, guard: int | None) -> Kernel:
+def _guarded(made: Kernel, guard: tuple[int, ...]) -> Kernel:
     """Where all of an operand is 0, so is the result, whatever the other holds."""
-    if guard is None:
+    if not guard:
         return made
 
     def guarded(a: Any, b: Any) -> Any:
         result = made(a, b)
-        if np.any((a, b)[guard]):
+        if all(np.any((a, b)[i]) for i in guard):
             return result
         return np.zeros_like(result) if np.ndim(result) else type(result)(0)
 

@@ -108,14 +108,14 @@ def dot(dtype: DType) -> Any:
 
 
 @cache
-def matmul(dtype: DType, guard: int | None, threads: int) -> Any:
-    """The gufunc of products of matrices. The guard is looked at where there is one product."""
+def matmul(dtype: DType, guard: tuple[int, ...], threads: int) -> Any:
+    """The gufunc of products of matrices. Guards are looked at where there is one product."""
     from graphdsl.native.ufuncs import ufunc
 
     code = _library()
     record = (ctypes.c_int64 * len(names.ProductRecord))()
     record[names.ProductRecord.DESCRIPTION] = code[names.product(dtype)]
-    record[names.ProductRecord.GUARD] = 0 if guard is None else guard + 1
+    record[names.ProductRecord.GUARD] = sum(1 << i for i in guard)
     if threads > 1:
         from graphdsl.native.program import helpers, link
 

@@ -103,8 +103,7 @@ def _vectors(frame: Frame, instr: Apply, a: Matrix, b: Matrix, out: ir.Value, ra
         outer = frame.b.mul(frame.product(a.batch), a.rows)
         steps = [a.row_step, int64(0), a.column_step, b.row_step]
     length = b.rows
-    if instr.attrs["guard"] is not None:
-        length = _guarded(frame, instr, length)
+    length = _guarded(frame, instr, length)
     steps = [*steps[:2], size, *steps[2:]]
     call_loop(
         frame,
@@ -120,11 +119,13 @@ def _vectors(frame: Frame, instr: Apply, a: Matrix, b: Matrix, out: ir.Value, ra
 
 
 def _guarded(frame: Frame, instr: Apply, length: ir.Value) -> ir.Value:
-    """0 where all of the guarded operand is 0: a sum of nothing is +0.0."""
-    guarded = frame.tensor(instr.args[instr.attrs["guard"]])
-    test = frame.unit.outside("run.any." + str(guarded.dtype.bytes))
-    some = frame.b.call(test, [guarded.data, frame.count(guarded), int64(int(guarded.dtype.is_float))])
-    return frame.b.select(some, length, int64(0))
+    """0 where all of a guarded operand is 0: a sum of nothing is +0.0."""
+    for i in instr.attrs["guard"]:
+        guarded = frame.tensor(instr.args[i])
+        test = frame.unit.outside("run.any." + str(guarded.dtype.bytes))
+        some = frame.b.call(test, [guarded.data, frame.count(guarded), int64(int(guarded.dtype.is_float))])
+        length = frame.b.select(some, length, int64(0))
+    return length
 
 
 def _batched(
@@ -136,9 +137,7 @@ def _batched(
     m, k, n = (a.rows if ranks[0] > 1 else int64(1)), b.rows, (b.columns if ranks[1] > 1 else int64(1))
     a_steps = [a.row_step, a.column_step] if ranks[0] > 1 else [int64(0), a.row_step]
     b_steps = [b.row_step, b.column_step] if ranks[1] > 1 else [b.row_step, int64(0)]
-    guard = instr.attrs["guard"]
-    if guard is not None:
-        k = _guarded(frame, instr, k)  # of the whole operand, which its rows do not know
+    k = _guarded(frame, instr, k)  # of whole operands, which their rows do not know
     steps = [int64(0)] * 3 + [*a_steps, *b_steps, builder.mul(n, size), size]
     total = frame.product(batch)
     bytes = builder.mul(builder.mul(m, n), size)
