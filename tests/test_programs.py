@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from graphdsl.native.program import build
 from graphdsl.source.files import read_source
 from tests import expectations
 from tests.running import MODES, digest, events, said
@@ -48,3 +49,11 @@ def test_narrower_vectors_change_no_bit(mode: str) -> None:
         check=True,
     )
     assert json.loads(done.stdout) == digest(paths, mode)
+
+
+@pytest.mark.parametrize("name", ["loops", "third_order_through_arguments", "recursion"])
+def test_functions_too_long_to_be_optimised_change_no_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = next(p for p in PROGRAMS if p.stem == name)
+    expected = said(read_source(str(path)), "graph", cache=False)
+    monkeypatch.setattr(build, "_LONG", 5)
+    assert said(read_source(str(path)), "graph", cache=False) == expected

@@ -21,6 +21,8 @@ from graphdsl.native.program.values import parts
 from graphdsl.native.program.words import Status, Word
 from graphdsl.native.target import Target, host
 
+_LONG = 20_000  # instructions; a graph of some 1,000 kernels
+
 
 def write(main: ir.Func, places: Sites, target: Target) -> Unit:
     """The LLVM module of a graph."""
@@ -65,10 +67,21 @@ def compiled(main: ir.Func, places: Sites) -> Code:
     """The object of a graph."""
     started = time.perf_counter()
     unit = write(main, places, host())
+    _spare(unit.module)
     text = str(unit.module)
     written = time.perf_counter() - started
     # kernels are vector code as they are written
     return Code(host().object_code(text, loops=False), tuple(_imports(unit.module)), written)
+
+
+def _spare(module: llvm.Module) -> None:
+    """Very long functions are not optimised: LLVM takes more than linear time for them, and what they run long in are
+    kernels, which are functions of their own.
+    """
+    for made in module.functions:
+        if sum(len(block.instructions) for block in made.blocks) > _LONG:
+            made.attributes.add("noinline")
+            made.attributes.add("optnone")
 
 
 def support_object() -> bytes:
