@@ -14,7 +14,7 @@ from graphdsl.graph.ir import Push, Read, Record
 from graphdsl.graph.rename import blocks_of, graph_body, rename
 from graphdsl.ops.types import Dim
 
-_QUICK = {"add", "sub", "mul", "neg", "scale", "eq", "ne", "lt", "le", "gt", "ge", "not_", "and_", "or_"}
+_QUICK = {"add", "sub", "mul", "neg", "scale", "scale_both", "eq", "ne", "lt", "le", "gt", "ge", "not_", "and_", "or_"}
 
 
 def save_less(main: Func) -> None:
