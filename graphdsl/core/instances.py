@@ -87,7 +87,7 @@ class Instances:
 
     def _around(self, v: Value, loop: While | For, init: Value) -> Iterator[Pair]:
         """What a carried value began with may lead to `v`, inside the loop, by values from outside alone."""
-        reach = self.reach(frozenset([init]))
+        reach = self.reach(frozenset(self.handed_on(init)))
         if loop not in self._free:
             self._free[loop] = free_values(*regions(loop))
         for outer in self._free[loop]:
