@@ -15,7 +15,7 @@ from tests.fuzz.shrink import shrink
 WANTED = (
     "concat([x", "axis=1", "[::2]", "while ", "break", "continue", "return ", "fn D", "hvp(", "jvp(", "vjp(", "hessian(",
     "jacobian(", "stop_gradient(", "einsum(", "conv1d(", "conv2d(", "max_pool2d(", "avg_pool2d(", "fold(", "scan(",
-    "while_loop(", "cond(", "scatter_add(", " := ", "seed 3", "default f32", "enumerate(",
+    "while_loop(", "cond(", "scatter_add(", " := ", "fn rec", "seed 3", "default f32", "enumerate(",
 )  # fmt: skip
 
 
