@@ -37,7 +37,6 @@ from graphdsl.native.names import REDUCE_LOOP, SEARCH_LOOP, description
 from graphdsl.native.search import SEARCH_CODE, define_search
 from graphdsl.native.source import ADDRESS, ADJOINING, SOURCE_WORDS, define_gather, define_source
 from graphdsl.native.target import Target, function
-from graphdsl.ops.types import BOOL
 
 MOST_AXES = 3
 _MOST_SOURCES = 2
@@ -78,7 +77,7 @@ def _define_simple(module: ir.Module, target: Target, fold: Fold, info: ir.Value
 def _describe(module: ir.Module, target: Target, fold: Fold) -> list[str]:
     combining = fold.combining
     null = ir.Constant(POINTER, None)
-    searched = fold.kind in ("max", "min") and fold.dtype is not BOOL
+    searched = fold.kind in ("max", "min")
     pieces = [
         define_block(module, target, fold),
         define_block(module, target, combining),

@@ -336,6 +336,8 @@ SWAPAXES = Op(
 
 def _flip(e: Emit, x: Value, *, axis: Any = None) -> Value:
     axes = axes_of(axis, x.type.rank)
+    if not axes:
+        return e.reshape(x, sizes=x.type.shape)
     spec = tuple(("slice", None, None, -1) if a in axes else ("full",) for a in range(x.type.rank))
     return e.index(x, spec=spec)
 
