@@ -13,7 +13,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from unittest.mock import patch
 
+from graphdsl.eager.module import Module
 from graphdsl.eager.records import Recorder
+from graphdsl.ops.op import Setting
 from graphdsl.source.span import Source
 from tests.running import MODES, events, said
 
@@ -55,7 +57,14 @@ def everything_recorded() -> Iterator[None]:
     a target that it overlooks gets its derivative all the same.
     """
     make = Recorder.__init__
-    with patch.object(Recorder, "__init__", lambda r, module, setting, *_, **__: make(r, module, setting, True, True)):
+
+    def made(self: Recorder, module: Module, setting: Setting, higher: bool, everything: bool | None = None) -> None:
+        if everything is None:  # of a program; rules say what they want, and are kept for other programs
+            make(self, module, setting, higher=True, everything=True)
+        else:
+            make(self, module, setting, higher, everything)
+
+    with patch.object(Recorder, "__init__", made):
         yield
 
 
