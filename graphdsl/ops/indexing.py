@@ -21,7 +21,7 @@ from graphdsl.ops.op import (
     Typing,
 )
 from graphdsl.ops.places import Entry, Spec, entries, flat_place, source_place
-from graphdsl.ops.type_rules import broadcast, joined_dtype, same_dims
+from graphdsl.ops.type_rules import arithmetic_dtype, broadcast, joined_dtype, same_dims
 from graphdsl.ops.types import I64, Dim, DType, Size, Type
 from graphdsl.source.diagnostic import Fault
 
@@ -303,6 +303,9 @@ INDEX_ADD = Op(
 
 def _scatter_add(e: Emit, x: Value, i: Value, v: Value) -> Value:
     kind = "tensor" if i.type.rank else "int"
+    dtype, _ = arithmetic_dtype(e.setting, (x.type, v.type))  # of a sum: nothing is lost
+    if dtype is not x.type.dtype and not (x.type.weak and v.type.weak):
+        x = e.convert(x, dtype)
     return e.index_add(x, v, i, spec=((kind,),))
 
 

@@ -263,6 +263,8 @@ SQUEEZE = Op(
 
 def _expand_dims(e: Emit, x: Value, *, axis: int) -> Value:
     at = one_axis(axis, x.type.rank, new=True)
+    if not x.type.rank:
+        return e.reshape(x, sizes=(1,))
     return e.index(x, spec=(("full",),) * at + (("new",),))
 
 
@@ -286,9 +288,10 @@ def _transpose_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) ->
     elif attrs.get("axes") is None:
         perm = tuple(reversed(range(x.rank)))
     else:
-        perm = tuple(one_axis(a, x.rank) for a in attrs["axes"])
+        axes = attrs["axes"] if isinstance(attrs["axes"], tuple) else (attrs["axes"],)
+        perm = tuple(one_axis(a, x.rank) for a in axes)
         if sorted(perm) != list(range(x.rank)):
-            raise TypeProblem("E0304", f"`axes` must name each of the {x.rank} axes once, not {attrs['axes']}")
+            raise TypeProblem("E0304", f"`axes` must name each axis of {x} once, not {attrs['axes']}")
     return Typing((x.dtype,), (x.with_shape(tuple(x.shape[a] for a in perm)),), attrs={"perm": perm})
 
 
