@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import tracemalloc
 from dataclasses import fields
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphdsl.source.diagnostic import ProgramError
-from graphdsl.source.files import source_of
+from graphdsl.source.files import MOST_BYTES, source_of
 from graphdsl.source.span import Source
 from graphdsl.syntax import ast
 from graphdsl.syntax.parser import parse
@@ -369,3 +370,19 @@ def test_any_text_has_a_tree_or_an_error_in_it(text: str) -> None:
 def test_any_characters_do(text: str) -> None:
     with contextlib.suppress(ProgramError):
         tree(text)
+
+
+def test_a_program_that_is_too_large_is_not_read() -> None:
+    assert source_of("a.gdl", b" " * MOST_BYTES).text
+    with pytest.raises(ProgramError) as caught:
+        source_of("a.gdl", b'print "' + b"a" * MOST_BYTES)
+    assert [d.code for d in caught.value.diagnostics] == ["E0127"]
+
+
+def test_a_long_string_takes_memory_for_itself_alone() -> None:
+    text = 'print "' + "a\\n" * 200_000 + '"'
+    tracemalloc.start()
+    parse(Source("a.gdl", text))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 * len(text)

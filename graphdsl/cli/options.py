@@ -13,7 +13,7 @@ import click
 from graphdsl.cli import status
 from graphdsl.cli.output import Output
 from graphdsl.source.diagnostic import Fault, ProgramError
-from graphdsl.source.files import read_source, source_of
+from graphdsl.source.files import MOST_BYTES, read_source, source_of
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Source
 
@@ -152,7 +152,7 @@ def find_source(file: str | None, code: str | None) -> Source:
     if file is None and sys.stdin.isatty():
         raise click.UsageError("No program: give a FILE, `-e CODE`, or pipe one in.")
     if file in (None, "-"):
-        return source_of("<stdin>", sys.stdin.buffer.read())
+        return source_of("<stdin>", sys.stdin.buffer.read(MOST_BYTES + 1))
     return open_source(str(file))
 
 

@@ -8,14 +8,24 @@ from graphdsl.source.diagnostic import Diagnostic, ProgramError
 from graphdsl.source.span import Source, Span
 
 
+MOST_BYTES = 4 << 20  # of a program; checking a line of it may take a thousand times its size
+
+
 def read_source(path: str) -> Source:
-    """The program in a file. Raises `OSError` where it cannot be read, `ProgramError` where it is no text."""
+    """The program in a file.
+
+    Raises `OSError` where it cannot be read, `ProgramError` where it is no text or too large.
+    """
     with open(path, "rb") as file:
-        return source_of(path, file.read(), os.path.dirname(path) or ".")
+        return source_of(path, file.read(MOST_BYTES + 1), os.path.dirname(path) or ".")
 
 
 def source_of(name: str, data: bytes, folder: str = ".") -> Source:
-    """The program that these bytes are: UTF-8, with or without byte order mark."""
+    """The program that these bytes are: UTF-8, with or without byte order mark. Raises `ProgramError`."""
+    if len(data) > MOST_BYTES:
+        message = f"the program is larger than {MOST_BYTES >> 20} MB"
+        hint = 'data belongs in a file of its own: `x = load("x.npy")`'
+        raise ProgramError(Diagnostic("E0127", message, Span(Source(name, "", folder), 0, 0), hint))
     try:
         return Source(name, data.decode("utf-8-sig"), folder)
     except UnicodeDecodeError as error:
