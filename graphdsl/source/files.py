@@ -7,7 +7,6 @@ import os
 from graphdsl.source.diagnostic import Diagnostic, ProgramError
 from graphdsl.source.span import Source, Span
 
-
 MOST_BYTES = 4 << 20  # of a program; checking a line of it may take a thousand times its size
 
 
