@@ -71,3 +71,13 @@ def test_a_save_that_fails_leaves_what_was_there(mode: str, tmp_path: Path) -> N
 def test_what_cannot_be_saved(text: str, code: str) -> None:
     for mode in MODES:
         assert code in said(Source("a.gdl", text), mode)[-1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_columns_of_a_csv_are_a_matrix(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "d.csv").write_text("price,e\n1,2.5\n3,4.5\n", "utf-8")
+    file = tmp_path / "a.gdl"
+    file.write_text('x = load("d.csv", ["e", "price"])\ny: f64[n, 1] = load("d.csv", entry=["price"])\n', "utf-8")
+    found = load(str(file)).run(mode=mode)
+    assert found["x"].tolist() == [[2.5, 1.0], [4.5, 3.0]]
+    assert found["y"].tolist() == [[1.0], [3.0]]

@@ -41,11 +41,12 @@ def load(f: Frame, node: ast.CallExpr, annotation: ast.TypeExpr | None) -> Steps
         return POISON
     words: dict[str, Static | None] = {"entry": None}
     for name, args in found.items():
-        binding, value = yield known(f, args[0].value)
+        binding, value = yield known(f, _names_apart(args[0].value))
         if has_poison(binding):
             return POISON
         if binding is not NONE and not _is_word(value, name == "entry"):
-            wanted = "a plain string, known when the program is checked"
+            wanted = "a plain string" + (" or a list of them" if name == "entry" else "")
+            wanted += ", known when the program is checked"
             return f.error("E0320", f"`{name}` of `load` must be {wanted}", args[0].value.span)
         words[name] = value
     path = words["path"]
@@ -55,6 +56,11 @@ def load(f: Frame, node: ast.CallExpr, annotation: ast.TypeExpr | None) -> Steps
     if type is None:
         return POISON
     return f.apply("load", node.span, (), path=path, entry=words["entry"], type=type)
+
+
+def _names_apart(node: ast.Expr) -> ast.Expr:
+    """A list of columns, which are not stacked to a tensor."""
+    return ast.TupleLit(node.span, node.items) if isinstance(node, ast.ListLit) else node
 
 
 def _is_word(value: Static | None, listed: bool) -> bool:
