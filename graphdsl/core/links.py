@@ -8,7 +8,7 @@ Nodes are values, or what stands for memory (`graphdsl.graph.links` adds those).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from typing import Any
 
 from graphdsl.core.call_graph import functions
@@ -125,42 +125,46 @@ class Links:
         return self._params[func, end]
 
     def _solve(self, start: Exit) -> None:
-        """Through calls, also recursive ones: what changes is looked at again by those that rest on it."""
-        found: dict[Exit, frozenset[int]] = {start: frozenset()}
-        users: dict[Exit, set[Exit]] = defaultdict(set)
-        todo = [start]
-        while todo:
-            key = todo.pop()
-            used: set[Exit] = set()
-            depends = self._depends(key, found, used)
-            for other in used:
-                users[other].add(key)
-            todo.extend(other for other in used if other not in found)
-            found.update((other, frozenset()) for other in used if other not in found)
-            if depends != found[key]:
-                found[key] = depends
-                todo.extend(users[key])
-        self._params.update(found)
+        """Back from an end to params, through calls, also recursive ones: where more becomes known of a call's end, that
+        goes on in those that look through it. So each value of a function is looked at once for each of its ends.
+        """
+        reached: dict[Exit, set[Node]] = {}
+        users: dict[Exit, list[tuple[Exit, Call]]] = defaultdict(list)
+        params = {func: {p: i for i, p in enumerate(func.body.params)} for func in self.funcs}
+        todo: list[tuple[Exit, Node]] = []
 
-    def _depends(self, key: Exit, known: dict[Exit, frozenset[int]], used: set[Exit]) -> frozenset[int]:
-        """The params behind an end, as far as it is known of the ends of those that are called; these are `used`."""
-        func, end = key
-        found: set[Node] = {end}
-        todo: list[Node] = [end]
+        def reach(exit: Exit, node: Node) -> None:
+            if node not in reached[exit]:
+                reached[exit].add(node)
+                todo.append((exit, node))
+
+        def begin(exit: Exit) -> None:
+            if exit not in reached:
+                reached[exit] = set()
+                reach(exit, exit[1])
+
+        begin(start)
         while todo:
-            node = todo.pop()
-            sources = list(self.sources.get(node, ()))
+            exit, node = todo.pop()
+            i = params[exit[0]].get(node) if isinstance(node, Value) else None
+            if i is not None:
+                for user, call in users[exit]:
+                    reach(user, call.args[i])
+            for source in self.sources.get(node, ()):
+                reach(exit, source)
             for call, inner in self.calls_behind(node):
-                exit = call.func, inner
-                needed = self._params.get(exit)
-                if needed is None:
-                    used.add(exit)
-                    needed = known.get(exit, frozenset())
-                sources.extend(call.args[i] for i in needed)
-            fresh = [s for s in sources if s not in found]
-            found.update(fresh)
-            todo.extend(fresh)
-        return frozenset(i for i, p in enumerate(func.body.params) if p in found)
+                behind = call.func, inner
+                if behind not in self._params:
+                    begin(behind)
+                    users[behind].append((exit, call))
+                for k in self._params.get(behind) or self._among(behind, reached.get(behind, ())):
+                    reach(exit, call.args[k])
+        self._params.update((exit, self._among(exit, nodes)) for exit, nodes in reached.items())
+
+    @staticmethod
+    def _among(exit: Exit, nodes: Collection[Node]) -> frozenset[int]:
+        """The params of an end's function that are among these."""
+        return frozenset(i for i, p in enumerate(exit[0].body.params) if p in nodes)
 
     # ---- building ----
 
