@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from graphdsl.render.paint import Paint
-from graphdsl.source.diagnostic import Diagnostic, Label
+from graphdsl.source.diagnostic import MOST_TRAIL, Diagnostic, Label
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Source, Span
 
@@ -168,7 +168,8 @@ def _trail(diagnostic: Diagnostic) -> list[str]:
     trail = [_place(label) for label in diagnostic.trail]
     if len(trail) > LONGEST_TRAIL:
         half = LONGEST_TRAIL // 2
-        trail[half:-half] = [f"… {len(trail) - 2 * half} more …"]
+        known = len(trail) != MOST_TRAIL  # else there may be calls further out that were not noted
+        trail[half:-half] = [f"… {len(trail) - 2 * half} more …" if known else "…"]
     return trail
 
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from graphdsl.core import ir
-from graphdsl.source.diagnostic import Diagnostic, Fault, FaultKind, Label
+from graphdsl.source.diagnostic import MOST_TRAIL, Diagnostic, Fault, FaultKind, Label
 
 TOO_DEEP = FaultKind("E0731", "more than {0} calls are active", "a recursion needs a case that ends it")
 NO_MEMORY = FaultKind("E0732", "there is not enough memory")
 OUT_OF_TIME = FaultKind("E0733", "the time limit of {0} s was reached")
 MOST_CALLS = 10_000
-MOST_TRAIL = 64  # calls named with a fault: the innermost ones
 
 
 def fault_diagnostic(fault: Fault, instr: Any, trail: Sequence[Label] = ()) -> Diagnostic:

@@ -12,6 +12,8 @@ from typing import Literal
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 
+MOST_TRAIL = 64  # calls noted with a fault of a run: the innermost ones
+
 
 @dataclass(frozen=True)
 class Label:

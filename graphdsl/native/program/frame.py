@@ -17,8 +17,8 @@ from graphdsl.native.program.words import HEADER_BYTES, TRAIL_SITES, Header, Sta
 from graphdsl.native.scalar import I1, Llvm, intrinsic
 from graphdsl.ops.scalar import S
 from graphdsl.ops.types import DType, Type
-from graphdsl.runtime.faults import MOST_CALLS, MOST_TRAIL
-from graphdsl.source.diagnostic import FaultKind
+from graphdsl.runtime.faults import MOST_CALLS
+from graphdsl.source.diagnostic import MOST_TRAIL, FaultKind
 
 
 class Frame:

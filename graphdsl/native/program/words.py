@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from graphdsl.ops.types import Type
-from graphdsl.runtime.faults import MOST_TRAIL
+from graphdsl.source.diagnostic import MOST_TRAIL
 
 ENTRY = "run.main"  # the function of a program that Python calls
 
