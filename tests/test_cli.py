@@ -234,7 +234,13 @@ def test_a_fault_of_graphdsl_says_so(graphdsl: Any, monkeypatch: pytest.MonkeyPa
 
 
 def test_wrong_command_lines(graphdsl: Any) -> None:
-    for args in ([], ["unknown"], ["run", "--unknown"], ["run", "--mode", "fast", "-e", "print 1"], ["check"]):
+    for args in (
+        [],
+        ["unknown"],
+        ["run", "--unknown"],
+        ["run", "--mode", "fast", "-e", "print 1"],
+        ["check", ARTICLE, "-e", "x"],
+    ):
         said = graphdsl(*args)
         assert said.code == status.WRONG_USAGE
     assert "Did you mean `compare`?" in graphdsl("compar").err
@@ -264,6 +270,15 @@ def test_check_shows_every_problem(graphdsl: Any, tmp_path: Path) -> None:
     events = graphdsl("check", ARTICLE, str(bad), "--json").events()
     assert [e["errors"] for e in events if e["event"] == "checked"] == [0, 2]
     assert graphdsl("check", ARTICLE).code == 0
+
+
+def test_check_takes_a_program_from_anywhere(graphdsl: Any) -> None:
+    (checked,) = graphdsl("check", "-e", "print 1", "--json").events()
+    assert (checked["file"], checked["errors"]) == ("<code>", 0)
+    for args in (["check", "-"], ["check"]):
+        said = process(*args, input="print y")
+        assert said.returncode == status.WRONG_PROGRAM
+        assert "--> <stdin>:1:7" in said.stderr
 
 
 def test_colour(graphdsl: Any) -> None:
