@@ -147,7 +147,7 @@ def _joined_binding(
     bindings = [None if s is None or s is DEAD else s.binding for s in slots]
     if bindings[0] is not None and bindings[0] is bindings[1]:
         return bindings[0]
-    if any(b is POISON for b in bindings):
+    if any(b is POISON for b in bindings) and not f.guessing:
         return POISON
     sides = []
     for path, binding in zip(paths, bindings, strict=True):

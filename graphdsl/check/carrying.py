@@ -32,7 +32,8 @@ class Carried:
 
     names: list[str]
     span: Span
-    why: str
+    no_trip: str  # how a name that every trip sets may not be set
+    unset: str  # how one may not be set that only some trips set
     entry: Slots
     types: LoopTypes = field(default_factory=LoopTypes)
 
@@ -43,7 +44,9 @@ def carried_loop(
     """Check trips until the types of what is carried stay the same; the last one counts."""
     types = carried.types = f.loop_types.setdefault(node, carried.types)
     types.enter(f, carried.names, carried.span)
+    guessing = f.guessing
     while True:
+        f.guessing = not all(types_known(carried, n) for n in carried.names)
         mark, problems = f.names.mark(), f.shared.problems.mark()
         outer, f.blocks_deep = f.blocks_deep, f.blocks_deep + 1
         made: Trip = yield trip(carried)
@@ -53,6 +56,7 @@ def carried_loop(
         if not types.leave(f, ends, carried.span):
             break
         f.shared.problems.take(problems)
+    f.guessing = guessing
     for name, problem in types.problems.items():
         shown = {"%": "what is carried"}.get(name[0], f"`{name}`")
         shown = "the result" if name == RESULT else shown
@@ -64,7 +68,7 @@ def start_region(f: Frame, carried: Carried) -> Block:
     """A block whose params are the carried values, which the names hold now."""
     block = Block()
     for name in carried.names:
-        slot = carried.types.slot(name, carried.entry[name], carried.span, block.params, carried.why)
+        slot = carried.types.slot(name, carried.entry[name], carried.span, block.params, carried.unset)
         f.names.set(name, slot)
     return block
 
@@ -103,13 +107,21 @@ def finish(f: Frame, carried: Carried, ends: Slots) -> tuple[Value, ...]:
         if name in carried.types.problems or not types_known(carried, name):
             f.names.set(name, Slot(POISON, carried.span) if spoilt or name in carried.types.problems else entry)
             continue
-        why = entry.why if entry is not None and entry.is_set is not None and entry.why else carried.why
+        why = _why(carried, entry, end)
         slot = carried.types.slot(name, entry if entry is None else end or entry, carried.span, outs, why)
         assert slot is not None
         if spoilt:
             slot = Slot(POISON, slot.span)
         f.names.set(name, slot)
     return tuple(outs)
+
+
+def _why(carried: Carried, entry: Slot | None, end: Slot | None) -> str:
+    """How a name may not be set after the loop."""
+    if entry is not None and entry.is_set is not None and entry.why:
+        return entry.why
+    every_trip = end is not None and end is not DEAD and end is not LOST and end.is_set is None
+    return carried.no_trip if every_trip else carried.unset
 
 
 def write(f: Frame, carried: Carried, made: Trip, ends: Slots, count: Value | None = None) -> None:

@@ -116,6 +116,7 @@ class Frame:
         self.loops: list[LoopFrame] = []
         self.blocks_deep = 0  # branches and loops around
         self.unreached = False  # behind a `return` or its like: names may have been given up
+        self.guessing = False  # a loop is checked to find out what its names hold
         self.exit_needed = False  # whether something around tests if the block was left
         self.loop_types: dict[ast.Node, LoopTypes] = {}
 

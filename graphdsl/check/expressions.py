@@ -77,9 +77,6 @@ def choose(
     f: Frame, span: Span, cond: Value | None, then: tuple[Path, Binding], orelse: tuple[Path, Binding]
 ) -> Binding:
     """The `If` around two sides that have been checked."""
-    for _, binding in (then, orelse):
-        if has_poison(binding):
-            return POISON
     if cond is None:
         return POISON
     outs: list[Value] = []

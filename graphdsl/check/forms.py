@@ -50,7 +50,8 @@ def _set(f: Frame, carried: list[str], bindings: list[Binding], span: Span) -> N
 
 
 def _carried(f: Frame, node: ast.CallExpr, names: list[str]) -> Carried:
-    return Carried(names, node.span, "there was no trip", {n: f.names.get(n) for n in names})
+    why = "there was no trip"
+    return Carried(names, node.span, why, why, {n: f.names.get(n) for n in names})
 
 
 def _results(f: Frame, carried: list[str]) -> list[Binding]:

@@ -32,8 +32,9 @@ def carried_by(f: Frame, node: Loop, hidden: list[str]) -> Carried:
     pinned = f.shared.outline.pinned if f.outer is None else frozenset()
     own = [n for n in f.live.assigned[node] if n in live or n in pinned]
     names = [*own, *hidden]
-    why = f"the loop at line {node.span.line} made no trip"
-    carried = Carried(names, span, why, {n: f.names.get(n) for n in names})
+    loop = f"the loop at line {node.span.line}"
+    entry = {n: f.names.get(n) for n in names}
+    carried = Carried(names, span, f"{loop} made no trip", f"no trip of {loop} had set it", entry)
     carried.types.shapes.update({n: Fixed(NOTHING) for n in hidden if n.startswith("%stop")})
     return carried
 

@@ -8,6 +8,7 @@ from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import as_tensor, check_condition, condition
 from graphdsl.check.expressions import literal, side
+from graphdsl.check.joins import undefined
 from graphdsl.check.values import POISON, Binding, Static, Tensor
 from graphdsl.core.ir import Apply, Block, Const, If, Value
 from graphdsl.core.steps import Steps
@@ -120,8 +121,10 @@ def short_circuit(f: Frame, node: ast.Binary) -> Steps[Binding]:
     left: Value | None = yield condition(f, node.left, f"the left side of `{node.op}`")
     right, binding = yield side(f, node.right)
     value = right_condition(f, node, binding)
-    if left is None or value is None:
+    if left is None or (value is None and not f.guessing):
         return POISON
+    if value is None:
+        return Tensor(undefined(f, Type(BOOL), node.span))
     if _is_plain(right.block):
         f.block.body += right.block.body
         return f.apply("and_" if node.op == "and" else "or_", node.span, (left, value))

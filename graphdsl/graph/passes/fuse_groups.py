@@ -82,7 +82,7 @@ class Groups:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.maker: dict[Value, Node] = {}
-        self._virtual: dict[Value, tuple[Apply, list[Node]]] = {}
+        self._virtual: dict[Value, Apply] = {}
         self._recent: dict[Any, list[Group]] = {}
         self._readers: dict[Value, dict[Group, None]] = {}
         self._numbers: dict[Any, int] = {}  # of instructions, in program order
@@ -109,7 +109,7 @@ class Groups:
         """What is made of scalars: kernels make it for themselves."""
         node = self.add(instr, before)
         node.is_virtual = True
-        self._virtual[instr.outs[0]] = (instr, before)
+        self._virtual[instr.outs[0]] = instr
 
     def join(self, instr: Apply, before: list[Node]) -> bool:
         """Put an op into a group that has its operands or reads the same, if there is one that takes it."""
@@ -137,18 +137,19 @@ class Groups:
         return self._numbers.setdefault(instr, len(self._numbers))
 
     def _virtual_before(self, instr: Apply) -> list[Node]:
-        return [n for a in instr.args if a in self._virtual for n in self._virtual[a][1]]
+        made = (self._virtual[a] for a in instr.args if a in self._virtual)
+        return [self.maker[v] for m in made for v in m.args if v in self.maker]
 
     def _measures(self, group: Group, instr: Apply) -> bool:
         """Whether something made of scalars that an op reads is made of a sum of the group."""
-        made = (self._virtual[a][0] for a in instr.args if a in self._virtual)
+        made = (self._virtual[a] for a in instr.args if a in self._virtual)
         return any(a in group.totals for v in made for a in v.args)
 
     def _copy_virtual(self, group: Group, instr: Apply) -> None:
         for arg in instr.args:
             if arg in self._virtual:
-                group.virtual[arg] = self._virtual[arg][0]
-                group.scalars.update(a for a in self._virtual[arg][0].args if not a.type.shape)
+                group.virtual[arg] = self._virtual[arg]
+                group.scalars.update(a for a in self._virtual[arg].args if not a.type.shape)
 
     def _remember(self, group: Group, instr: Apply) -> None:
         recent = self._recent.setdefault(len(group.space), [])
