@@ -204,8 +204,16 @@ def test_the_status_tells_what_messages_cannot(where: str) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 @pytest.mark.parametrize("mode", MODES)
-def test_interruption(mode: str) -> None:
-    command = [sys.executable, "-m", "graphdsl", "run", "--mode", mode, "-e", "print 1\na = 0\nwhile true { a += 1 }"]
+@pytest.mark.parametrize(
+    "endless",
+    [
+        "a = 0\nwhile true { a += 1 }",
+        "fn f(n: i64) -> i64 { if n == 0 { return 0 }; return f(n - 1) + f(n - 1) }\nprint f(60)",
+    ],
+    ids=["loop", "calls"],
+)
+def test_interruption(mode: str, endless: str) -> None:
+    command = [sys.executable, "-m", "graphdsl", "run", "--mode", mode, "-e", f"print 1\n{endless}"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT, env=environment) as running:

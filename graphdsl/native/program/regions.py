@@ -140,6 +140,7 @@ def call(frame: Frame, instr: ir.Call) -> None:
     callee = frame.unit.function(instr.func, saved)
     depth = b.add(frame.depth, int64(1), flags=["nsw"])
     frame.deep_enough(depth)
+    frame.test_stop()  # calls alone can go on as long as loops
     tapes = [n for n in natives if isinstance(n, Tape)]
     for tape in tapes:
         sync(frame, tape)

@@ -17,7 +17,7 @@ ENTRY = "run.main"  # the function of a program that Python calls
 class Word(IntEnum):
     """Words of the context that every native function gets."""
 
-    STOP = 0  # not 0: give up at the next loop edge
+    STOP = 0  # not 0: give up at the next loop edge or call
     SITE = 1  # what failed (see sites.py)
     COUNT = 2  # how many numbers of the fault follow
     NUMBERS = 3
