@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from graphdsl import api
-from graphdsl.render.diagnostics import columns, render_all
+from graphdsl.render.columns import columns
+from graphdsl.render.diagnostics import render_all
 from graphdsl.source.diagnostic import Diagnostic, Label, ProgramError
 from graphdsl.source.span import Source, Span
 
 FOLDER = Path(__file__).parent / "diagnostics"
 PACKAGE = Path(__file__).parents[1] / "graphdsl"
 PROGRAMS = sorted(FOLDER.glob("*.gdl"))
-WIDTH = 100
 
 
 # These say something of the machine, of an option, of what does not exist yet, or need a program of a thousand lines or more.
@@ -40,7 +40,7 @@ def said(path: Path) -> str:
         program.run(feeds=feeds)
     except ProgramError as error:
         found += error.diagnostics
-    return render_all(found, WIDTH).replace(f"{FOLDER}/", "") + "\n"
+    return render_all(found).replace(f"{FOLDER}/", "") + "\n"
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Protocol
 
 from graphdsl.core.ir import Program
@@ -39,6 +40,10 @@ class Engine(Protocol):
         """Run it; raises `ProgramError` where it fails."""
         ...
 
+    def counting(self) -> Engine:
+        """The same, with code that counts the ops that run: `runtime.ops`. What is fused is one."""
+        ...
+
     def peak_bytes(self, run: Callable[[], object]) -> int:
         """The most memory that values took at once in a run; `run` makes one more."""
         ...
@@ -46,22 +51,33 @@ class Engine(Protocol):
 
 def make(program: Program, mode: str, wanted: tuple[str, ...], use_cache: bool = True) -> Engine:
     """Make a program ready to run and to give the exports `wanted`."""
+    check_mode(mode)
     return Eager(program, wanted) if mode == "eager" else Graph(program, wanted, use_cache)
+
+
+def check_mode(mode: str) -> None:
+    """A `ValueError` for what is no mode."""
+    if mode not in MODES:
+        raise ValueError(f"there is no mode {mode!r}: it is {' or '.join(map(repr, MODES))}")
 
 
 class Eager:
     """Computes as it goes."""
 
-    def __init__(self, program: Program, wanted: tuple[str, ...]) -> None:
+    def __init__(self, program: Program, wanted: tuple[str, ...], counts: bool = False) -> None:
         from graphdsl.eager.program import Compiled
 
         begin = time.perf_counter()
-        self.compiled = Compiled(program, wanted)
+        self.program, self.wanted = program, wanted
+        self.compiled = Compiled(program, wanted, counts)
         self.made = Made(build=time.perf_counter() - begin)
 
     def run(self, runtime: Runtime) -> Values:
         results = self.compiled.run(runtime)
         return Values(results.exports, results.derivatives)
+
+    def counting(self) -> Eager:
+        return Eager(self.program, self.wanted, counts=True)
 
     def peak_bytes(self, run: Callable[[], object]) -> int:
         import tracemalloc
@@ -104,6 +120,13 @@ class Graph:
             elif not output.endswith("?") and results.get(f"{output}?", True):
                 found.exports[output] = value
         return found
+
+    def counting(self) -> Graph:
+        from graphdsl.native.program.compiled import compile_graph
+
+        made = copy(self)
+        made.compiled = compile_graph(self.graph.main, counts=True)
+        return made
 
     def peak_bytes(self, run: Callable[[], object]) -> int:
         return self.compiled.peak_bytes

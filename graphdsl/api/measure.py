@@ -9,25 +9,26 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import ceil
 
 from graphdsl.api.engines import MODES, Made
 from graphdsl.api.program import Given, Prepared, Program
 from graphdsl.runtime.events import Recorded
 from graphdsl.source.record import dataclass, field
-from graphdsl.source.span import Source
 from graphdsl.syntax import ast
 
 MOST_SECONDS = 10.0  # for all steady runs together, where nobody says how many
 RUNS = 15
-LONG = 5.0  # seconds of a first run, after which nobody waits for one that measures memory, several times as slow
+LONG = 5.0  # seconds of a first run, after which nobody waits for others that measure memory and count ops, which are slower
 
 
 @dataclass
 class Timing:
-    """One mode. Seconds; `made` without the cache, `from_cache` what compiling takes with it (None: not measured).
+    """One mode. Seconds; `made` without the cache, `from_cache` what compiling takes with it (None: nothing is compiled).
 
-    `first` is the first call of all: build, compile and run."""
+    `first` is the first call of all: build, compile and run. `peak_bytes`: of Python's objects and arrays in eager mode,
+    of buffers in graph mode. `ops`: each op that ran, what is fused as one. Both None where it would take too long."""
 
     mode: str
     made: Made = field(default_factory=Made)
@@ -64,15 +65,21 @@ class Ratio:
 
 
 class Contest:
-    """A program in both modes, made ready for timing."""
+    """A program in both modes, made ready for timing.
+
+    Seconds that are no part of a run: `checking` (with parsing), and `feeding` what is there before it begins (None: nothing).
+    """
 
     def __init__(self, program: Program, given: Given) -> None:
         self.program = program
+        self.checking = _seconds(lambda: Program(program.source).check(given.values))
+        begin = time.perf_counter()
         self.given = fed_beforehand(program, given)
+        self.feeding = time.perf_counter() - begin if self.given is not given else None
         self.timings = {mode: Timing(mode) for mode in MODES}
         self.prepared: dict[str, Prepared] = {}
 
-    def start(self, with_cache: bool) -> None:
+    def start(self) -> None:
         """Make the program ready in each mode, run it once for the first time and once to warm up."""
         checked = self.program.check(self.given.values)
         for mode, timing in self.timings.items():
@@ -82,12 +89,13 @@ class Contest:
             timing.first = time.perf_counter() - begin
             timing.made = prepared.engine.made
             self.prepared[mode] = prepared
-            if with_cache and mode == "graph":
+            if mode == "graph":
                 Prepared(self.program, mode, self.given, checked)
                 timing.from_cache = Prepared(self.program, mode, self.given, checked).engine.made.compile
         for mode, timing in self.timings.items():
             if timing.first < LONG:
                 timing.peak_bytes = self.prepared[mode].peak_bytes()
+                timing.ops = self.prepared[mode].ops()
 
     def rounds(self, repeat: int | None) -> int:
         """How many runs of each mode to time: as asked for, or as many as there is time for."""
@@ -128,11 +136,6 @@ def _quartiles(values: list[float]) -> tuple[float, float]:
     return low, high
 
 
-def check_seconds(source: Source, given: Given) -> float:
-    """How long parsing and checking take."""
-    return _seconds(lambda: Program(source).check(given.values))
-
-
 def _seconds(work: Callable[[], object]) -> float:
     begin = time.perf_counter()
     work()
@@ -155,7 +158,7 @@ def fed_beforehand(program: Program, given: Given) -> Given:
         name = _name(program.module.body[place])
         if name in values:
             (feeds if program.declared[name] == "input" else sets)[name] = values[name].value
-    return Given(feeds, sets, given.seed)
+    return replace(given, feeds=feeds, sets=sets)
 
 
 def _costs(stmt: ast.Stmt) -> bool:

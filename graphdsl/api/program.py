@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphdsl.runtime.events import Recorded, Shown, Sink
-from graphdsl.runtime.state import Runtime, Stream
+from graphdsl.runtime.limits import Limits
+from graphdsl.runtime.state import Files, Runtime, Stream
 from graphdsl.source.diagnostic import Diagnostic
 from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Source
@@ -31,11 +32,14 @@ class UnknownName(ValueError):  # noqa: N818: what it says is the name
 
 @dataclass
 class Given:
-    """What a run is given from outside. Values are as `runtime.feeds` takes them: texts, Python values, arrays."""
+    """What a run is given from outside. Values are as `runtime.feeds` takes them: texts, Python values, arrays; `files`
+    is what loads and saves (None: the disk itself)."""
 
     feeds: dict[str, Any] = field(default_factory=dict)
     sets: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
+    limits: Limits = field(default_factory=Limits)
+    files: Files | None = None
 
     @property
     def values(self) -> dict[str, Any]:
@@ -162,14 +166,27 @@ class Prepared:
 
     def run(self, sink: Sink) -> Result:
         """Run it; what it prints goes to `sink`. Raises `ProgramError` where it fails."""
-        runtime = Runtime(sink, Stream(), self.source.folder, self.given.values)
-        runtime.random.seed(self.given.seed)
-        found = self.engine.run(runtime)
+        found = self.engine.run(self._runtime(sink))
         core = self.checked.program
         return Result(
             {name: self._shown(name, core.exports[name][0], value) for name, value in found.exports.items()},
             {name: self._shown(name, core.derivatives[name], value) for name, value in found.derivatives.items()},
         )
+
+    def _runtime(self, sink: Sink) -> Runtime:
+        """For one run."""
+        given = self.given
+        if given.files is not None:
+            given.files.begin()
+        runtime = Runtime(sink, Stream(), self.source.folder, given.values, limits=given.limits, files=given.files)
+        runtime.random.seed(given.seed)
+        return runtime
+
+    def ops(self) -> int:
+        """How many ops a run takes (one more is made, by code that counts them)."""
+        runtime = self._runtime(Recorded())
+        self.engine.counting().run(runtime)
+        return runtime.ops
 
     def peak_bytes(self) -> int:
         """The most memory that values took at once in a run (one more is made where only that can tell)."""

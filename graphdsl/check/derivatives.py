@@ -22,7 +22,7 @@ from graphdsl.syntax import ast
 
 
 def grad(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`grad(y, w)`, `grad(y, w, b)`"""
+    """`grad(y, w, …)`: The derivative of a scalar by a name; by several, a tuple of them."""
     if len(args) < 2 or any(a.name is not None for a in args):
         f.error("E0209", "`grad` takes what is differentiated, then the names to differentiate by", node.span)
         yield evaluate_all(f, args)
@@ -119,13 +119,13 @@ def derivative_type(f: Frame, y: Value, value: Value) -> Type:
 
 
 def vjp(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`vjp(y, x, u)`: `u` is shaped like `y`, the result like `x`."""
+    """`vjp(y, x, u)`: The derivative of `sum(y * u)` by `x`; `u` is shaped like `y`, the result like `x`."""
     result: Binding = yield _directed(f, node, args, "vjp", "u")
     return result
 
 
 def jvp(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`jvp(y, x, v)`: `v` is shaped like `x`, the result like `y`."""
+    """`jvp(y, x, v)`: How `y` moves as `x` moves by `v`; `v` is shaped like `x`, the result like `y`."""
     result: Binding = yield _directed(f, node, args, "jvp", "v")
     return result
 

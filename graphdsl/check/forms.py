@@ -72,7 +72,7 @@ def _one_or_tuple(bindings: list[Binding]) -> Binding:
 
 
 def while_loop(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`while_loop(cond, body, init…)`"""
+    """`while_loop(cond, body, init…)`: The values that `body` makes of the ones before, as long as `cond` of them holds."""
     given: list[Given] | None = yield positional(f, node, args, "while_loop", 3)
     if given is None:
         return POISON
@@ -118,7 +118,7 @@ def _parts(f: Frame, result: Binding, count: int, span: Span) -> list[Binding]:
 
 
 def cond_form(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`cond(p, f, g, args…)`: `f(args…)` where `p` holds, else `g(args…)`."""
+    """`cond(p, f, g, args…)`: What `f(args…)` gives where `p` holds, else `g(args…)`."""
     if len(args) < 3 or any(a.name is not None for a in args):
         f.error("E0209", "`cond` takes a condition and two functions, then their arguments", node.span)
         yield evaluate_all(f, args)
@@ -146,19 +146,19 @@ def _boxed(f: Frame, span: Span, callee: Binding, passed: list[Binding], box: li
 
 
 def fold(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`fold(f, init, xs)`: `f(carry, x)` gives the next carry."""
+    """`fold(f, init, xs)`: The last carry of a loop over rows; `f(carry, x)` gives the next carry."""
     result: Binding = yield _over_rows(f, node, args, "fold", True, False)
     return result
 
 
 def scan(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`scan(f, init, xs)`: `f(carry, x)` gives the next carry and a `y`; the last carry and the stacked `y`s."""
+    """`scan(f, init, xs)`: The last carry and the stacked `y`s; `f(carry, x)` gives the next carry and a `y`."""
     result: Binding = yield _over_rows(f, node, args, "scan", True, True)
     return result
 
 
 def map_form(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`map(f, xs…)`: the stacked results."""
+    """`map(f, xs…)`: The stacked results of `f` on each row."""
     result: Binding = yield _over_rows(f, node, args, "map", False, True)
     return result
 

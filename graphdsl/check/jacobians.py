@@ -20,13 +20,13 @@ from graphdsl.syntax import ast
 
 
 def jacobian_form(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`jacobian(y, x)`: shaped `y.shape + x.shape`; its rows are `vjp(y, x, e_i)`."""
+    """`jacobian(y, x)`: All derivatives of a tensor, shaped `y.shape + x.shape`; its rows are `vjp(y, x, e_i)`."""
     found: tuple[Value, Value] | None = yield _pair(f, node, args, "jacobian", ("y", "x"))
     return POISON if found is None else Tensor(jacobian(f, node.span, *found))
 
 
 def hessian_form(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`hessian(y, x)`: its rows are `hvp(y, x, e_i)`."""
+    """`hessian(y, x)`: The second derivatives of a scalar; its rows are `hvp(y, x, e_i)`."""
     found: tuple[Value, Value] | None = yield _pair(f, node, args, "hessian", ("y", "x"))
     if found is None or not _is_scalar(f, args[0].value, found[0], "hessian"):
         return POISON
@@ -35,7 +35,7 @@ def hessian_form(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
 
 
 def hvp_form(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
-    """`hvp(y, x, v)`: `vjp(grad(y, x), x, v)`."""
+    """`hvp(y, x, v)`: The product of the second derivatives of a scalar with `v`: `vjp(grad(y, x), x, v)`."""
     found: tuple[Value, Value] | None = yield _pair(f, node, args, "hvp", ("y", "x", "v"))
     direction = next((a.value for i, a in enumerate(args) if (a.name.id == "v" if a.name else i == 2)), None)
     if found is None or direction is None or not _is_scalar(f, args[0].value, found[0], "hvp"):

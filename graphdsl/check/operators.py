@@ -36,12 +36,20 @@ OPERATORS = {
     "|": "or_",
 }
 
+UNARY = {"-": "neg", "~": "not_", "not": "not_"}
+
+# those that stop early, with what `graphdsl ops` says of them
+EARLY = {
+    "and": "`a and b`: Whether both conditions hold; `b` is evaluated only where `a` holds.",
+    "or": "`a or b`: Whether a condition holds; `b` is evaluated only where `a` does not hold.",
+}
+
 MOST_SQUARINGS = 8  # `x ** k` with a literal k up to this is repeated squaring (language.md §7)
 
 
 @handles(ast.Binary)
 def binary(f: Frame, node: ast.Binary) -> Steps[Binding]:
-    if node.op in ("and", "or"):
+    if node.op in EARLY:
         result: Binding = yield short_circuit(f, node)
         return result
     left: Binding = yield expression(f, node.left)
@@ -95,14 +103,14 @@ def power(f: Frame, node: ast.Binary, base: Binding, k: int) -> Binding:
 def unary(f: Frame, node: ast.Unary) -> Steps[Binding]:
     if node.op == "not":
         cond: Value | None = yield condition(f, node.operand, "the operand of `not`")
-        return POISON if cond is None else f.apply("not_", node.span, (cond,), (node.operand.span,))
+        return POISON if cond is None else f.apply(UNARY["not"], node.span, (cond,), (node.operand.span,))
     if node.op == "-" and isinstance(node.operand, ast.Number):
         return literal(f, _negated(node.operand.value), node.span)
     operand: Binding = yield expression(f, node.operand)
     value = as_tensor(f, operand, node.operand.span, f"the operand of `{node.op}`")
     if value is None:
         return POISON
-    result = f.apply("neg" if node.op == "-" else "not_", node.span, (value,), (node.operand.span,))
+    result = f.apply(UNARY[node.op], node.span, (value,), (node.operand.span,))
     match node.op, result, operand:
         case "-", Tensor(value=negative), Tensor(static=int(k) | float(k)) if not isinstance(k, bool):
             return Tensor(negative, _negated(k))

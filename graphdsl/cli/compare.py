@@ -11,7 +11,7 @@ import click
 
 from graphdsl.api.agreement import Difference, Outcome, first_difference
 from graphdsl.api.engines import MODES
-from graphdsl.api.program import Given, Program
+from graphdsl.api.program import Given, Prepared, Program
 from graphdsl.cli import status
 from graphdsl.cli.options import Inputs, input_options, names, output_options, program_options
 from graphdsl.cli.output import Output
@@ -35,11 +35,16 @@ def command(source: Source, inputs: Inputs, wrt: str | None, of: str | None, rep
     \b
     Example:  graphdsl compare -e 'a = 0; while a < 1e6 { a += 1 }; print a'
     """
+    from graphdsl.runtime.rehearsal import Rehearsal
+
     program = Program(source)
     given = inputs.given(program)
     y = names("--of", of, program)[0] if of is not None else None
     targets = names("--wrt", wrt, program) if wrt is not None else () if of is not None else None
-    first, second = (outcome(program, mode, given, y, targets) for mode in MODES)
+    given.files = Rehearsal()
+    checked = program.check(given.values, (), y, targets)
+    output.diagnostics(checked.warnings)
+    first, second = (outcome(program.prepare(mode, given, checked)) for mode in MODES)
     difference = first_difference(first, second)
     if difference is None and first.error is None:
         _measure(program, given, repeat, output)
@@ -52,12 +57,11 @@ def command(source: Source, inputs: Inputs, wrt: str | None, of: str | None, rep
     return status.DONE
 
 
-def outcome(program: Program, mode: str, given: Given, of: str | None, wrt: tuple[str, ...] | None) -> Outcome:
-    """What a run in a mode leaves."""
+def outcome(prepared: Prepared) -> Outcome:
+    """What a run leaves."""
     from graphdsl.runtime.events import Recorded
 
     sink = Recorded()
-    prepared = program.prepare(mode, given, program.check(given.values, (), of, wrt))
     try:
         result = prepared.run(sink)
     except ProgramError as error:
@@ -76,9 +80,10 @@ def _verdict(outcome: Outcome, difference: Difference | None, output: Output) ->
         parts = [_counted(values, "value"), _counted(gradients, "gradient"), _counted(lines, "printed line")]
         if outcome.error is not None:
             parts.append(f"the error at line {outcome.error.span.line}")
-        output.line(output.stdout_paint("identical", "good") + ": " + ", ".join(p for p in parts if p[0] != "0"))
+        shown = ", ".join(p for p in parts if p[0] != "0") or "nothing to compare"
+        output.sentence(f": {shown}", head="identical", style="good")
     else:
-        output.line(output.stdout_paint("the modes differ", "error") + f": {difference.where}")
+        output.sentence(f": {difference.where}", head="the modes differ", style="error")
         width = max(map(len, MODES))
         for mode, text in zip(MODES, (difference.first, difference.second), strict=True):
             output.line(f"  {mode:<{width}}  {text}")
@@ -91,20 +96,20 @@ def _counted(n: int, noun: str) -> str:
 
 
 def _measure(program: Program, given: Given, repeat: int | None, output: Output) -> None:
-    from graphdsl.api.measure import Contest, check_seconds
+    from graphdsl.api.measure import Contest
 
-    checking = check_seconds(program.source, given)
     contest = Contest(program, given)
-    contest.start(with_cache=not output.as_json)
+    contest.start()
     rounds = contest.rounds(repeat)
     with _progress(rounds, output) as advance:
         for _ in contest.play(rounds):
             advance()
     if output.as_json:
         for timing in contest.timings.values():
-            output.event("timing", **_fields(timing))
+            output.event("timing", **_fields(timing), check_s=contest.checking, feed_s=contest.feeding)
+        output.event("ratio", **vars(contest.ratio()))
     else:
-        _table(contest, checking, output)
+        _table(contest, output)
 
 
 def _fields(timing: Timing) -> dict[str, Any]:
@@ -119,20 +124,20 @@ def _fields(timing: Timing) -> dict[str, Any]:
         "runs": len(timing.runs),
         "peak_bytes": timing.peak_bytes,
         "ops": timing.ops,
+        "cached_s": timing.from_cache,
     }
 
 
-def _table(contest: Contest, checking: float, output: Output) -> None:
-    from graphdsl.render.table import table
+def _table(contest: Contest, output: Output) -> None:
     from graphdsl.runtime.limits import size_text
 
-    rows = [["", "build", "compile", "cached", "first", "steady", "± iqr", "min", "memory", "ops"]]
+    rows = [["", "check", "build", "compile", "cached", "first", "steady", "± iqr", "min", "memory", "ops"]]
     for timing in contest.timings.values():
-        compiled = timing.mode == "graph"
         cells = [
             timing.mode,
+            seconds(contest.checking),
             seconds(timing.made.build),
-            seconds(timing.made.compile) if compiled else "–",
+            seconds(timing.made.compile) if timing.from_cache is not None else "–",
             seconds(timing.from_cache) if timing.from_cache is not None else "–",
             seconds(timing.first),
             seconds(timing.steady),
@@ -142,14 +147,28 @@ def _table(contest: Contest, checking: float, output: Output) -> None:
             f"{timing.ops:,}" if timing.ops is not None else "–",
         ]
         rows.append(cells)
-    for line in table(rows):
-        output.line(line)
+    output.table(rows)
+    output.line()
+    output.sentence(_ratio(contest))
+    output.sentence(
+        "memory: the most at once, in eager mode of Python objects and arrays, in graph mode of buffers; "
+        "ops: what is fused is one"
+    )
+    if contest.feeding is not None:
+        output.sentence(f"not part of a run: inputs and first values, {seconds(contest.feeding)}")
+
+
+def _ratio(contest: Contest) -> str:
+    """Which mode is faster, the way round that gives a number above 1."""
     ratio = contest.ratio()
     runs = len(contest.timings["graph"].runs)
-    text = f"graph is {ratio.median:.3g} times as fast as eager ({ratio.low:.3g} to {ratio.high:.3g}, {runs} runs each)"
-    if ratio.pays_back is not None:
-        text += f", and has paid back its compile time from run {ratio.pays_back:,} on"
-    output.line(f"{text}; parsing and checking take {seconds(checking)}")
+    faster = ratio.median >= 1
+    median, low, high = (r if faster else 1 / r for r in (ratio.median, ratio.low, ratio.high))
+    text = f"graph is {median:.3g} times {'faster' if faster else 'slower'} than eager"
+    text += f" ({min(low, high):.3g} to {max(low, high):.3g}, {_counted(runs, 'run')} each)"
+    if ratio.pays_back is None:
+        return f"{text}, and never pays back its compile time"
+    return f"{text}, and has paid back its compile time from run {ratio.pays_back:,} on"
 
 
 def seconds(time: float) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import click
 
 from graphdsl.api.program import Program
-from graphdsl.cli.options import Inputs, input_options, output_options, program_options
+from graphdsl.cli.options import Inputs, input_options, near, output_options, program_options
 from graphdsl.cli.output import Output
 from graphdsl.core.ir import Func
 from graphdsl.core.ir import Program as Core
@@ -36,16 +36,23 @@ def command(
     """Show a program as it is compiled: checked, as a graph, after each pass, and as code.
 
     \b
-    Example:  graphdsl ir -e 'param w = 2.0; y = w * w; print grad(y, w)' --pass fuse
+    Example:  graphdsl ir -e 'param w = 2.0; print grad(w * w, w)' --pass fuse
     """
     from graphdsl.graph.passes import PASSES
 
-    known = (CORE, GRAPH, *PASSES)
-    for name in (*without, *([only] if only else [])):
-        if name not in known or (name in without and name not in PASSES):
-            raise click.UsageError(f"There is no pass `{name}`. The passes are {', '.join(PASSES)}.")
+    one = [option for option, given in (("--pass", only), ("--llvm", llvm), ("--asm", asm)) if given]
+    if len(one) > 1:
+        raise click.UsageError(f"{' and '.join(one)} show different things: give one of them.")
+    for name in without:
+        _known(name, PASSES)
+    if only is not None:
+        _known(only, (CORE, GRAPH, *PASSES))
+        if only in without:
+            raise click.UsageError(f"`{only}` is left out, so there is nothing after it.")
     program = Program(source)
-    core = program.check(inputs.given(program).values).program
+    checked = program.check(inputs.given(program).values)
+    output.diagnostics(checked.warnings)
+    core = checked.program
     if llvm or asm:
         code = _code(core, without, asm)
         if output.as_json:
@@ -54,6 +61,12 @@ def command(
             output.line(code)
         return
     _stages(core, only, without, output)
+
+
+def _known(name: str, passes: Collection[str]) -> None:
+    """Passes that there are."""
+    if name not in passes:
+        raise click.UsageError(f"There is no pass `{name}`." + near(name, passes, f" They are {', '.join(passes)}."))
 
 
 def _stages(core: Core, only: str | None, without: tuple[str, ...], output: Output) -> None:

@@ -14,14 +14,7 @@ from graphdsl import __version__
 from graphdsl.cli import status, streams
 
 # In the order in which `--help` lists them. Each is `command` in the module of its name.
-COMMANDS = {
-    "run": "run a program, print what it prints",
-    "grad": "run it, then print derivatives of one value",
-    "compare": "run it in both modes: agreement, timing, memory",
-    "check": "parse and check only; every problem, not just the first",
-    "ir": "the graph after each pass, and the machine code",
-    "ops": "what each built-in does, with its derivative",
-}
+COMMANDS = ("run", "grad", "compare", "check", "ir", "ops")
 
 
 class Commands(click.Group):
@@ -39,19 +32,14 @@ class Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
+            from graphdsl.cli.options import near
 
-            near = get_close_matches(args[0], COMMANDS, 1, 0.5)
             if os.path.exists(args[0]):
                 hint = f" To run a program: graphdsl run {args[0]}"
             else:
-                hint = f" Did you mean `{near[0]}`?" if near else " `graphdsl --help` lists the commands."
+                hint = near(args[0], COMMANDS, " `graphdsl --help` lists the commands.")
             raise click.UsageError(f"There is no command `{args[0]}`.{hint}", ctx)
         return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -110,7 +98,14 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
 
         click.echo(object_text(event="error", code="usage", message=error.format_message()), err=True)
     else:
-        error.show()
+        from graphdsl.render.columns import wrapped
+
+        if (context := getattr(error, "ctx", None)) is not None:
+            hint = f"Try '{context.command_path} --help' for help.\n"
+            click.echo(f"{context.get_usage()}\n{hint}", err=True)
+        head = "Error: "
+        text = wrapped(error.format_message(), streams.width(sys.stderr), len(head))
+        click.echo(head + text, err=True)
     return status.WRONG_USAGE
 
 

@@ -1,152 +1,114 @@
-"""`graphdsl ops`: what each built-in does, with its derivative, read from the table of operations."""
+"""`graphdsl ops`: what each built-in does, with its derivative."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdsl.cli.options import output_options
+from graphdsl.cli.options import near, output_options
 from graphdsl.cli.output import Output
-from graphdsl.core.emit import Emit
-from graphdsl.core.ir import Block, Value
-from graphdsl.ops.op import REQUIRED, Composite, Effect, Elementwise, Into, Kind, Op, Param, Setting
-from graphdsl.ops.table import OPS
-from graphdsl.ops.types import F64, Size, Type
-from graphdsl.render.formula import formula
-from graphdsl.source.span import Source, Span
+from graphdsl.cli.streams import width
 
-_SPAN = Span(Source("<ops>", ""), 0, 0)
+if TYPE_CHECKING:
+    from graphdsl.cli.reference import Form
+    from graphdsl.ops.op import Op
+
+_LABELS = 18  # columns that the labels of details take
 
 
 @click.command("ops", short_help="what each built-in does, with its derivative")
 @click.argument("name", required=False)
 @output_options
 def command(name: str | None, output: Output) -> None:
-    """What each built-in does, with its derivative.
+    """What each built-in does, with its derivative; also operators, as in `graphdsl ops @`.
 
     \b
     Example:  graphdsl ops sqrt
     """
+    from graphdsl.cli import reference
+
     if name is None:
-        for group in dict.fromkeys(op.group for op in OPS.values()):
-            ops = [op for op in OPS.values() if op.group == group]
-            _list(group, ops, output)
+        _list(output)
         return
-    if name not in OPS:
-        from difflib import get_close_matches
+    entries = reference.found(name)
+    if not entries:
+        reason = reference.elsewhere(name)
+        if reason is None:
+            reason = f"There is no op `{name}`."
+            reason += near(name, reference.names(), " `graphdsl ops` lists them.", most=3)
+        raise click.UsageError(reason)
+    for entry in entries:
+        _explain(entry, output)
 
-        near = get_close_matches(name, OPS, 3, 0.5)
-        hint = f" Did you mean {' or '.join(f'`{n}`' for n in near)}?" if near else " `graphdsl ops` lists them."
-        raise click.UsageError(f"There is no op `{name}`.{hint}")
-    _explain(OPS[name], output)
 
+def _list(output: Output) -> None:
+    from graphdsl.cli import reference
+    from graphdsl.ops.table import OPS
 
-def _list(group: str, ops: list[Op], output: Output) -> None:
+    groups: dict[str, list[Op | Form]] = {}
+    for op in OPS.values():
+        groups.setdefault(reference.heading(op), []).append(op)
+    groups[reference.LANGUAGE] = list(reference.forms())
+    groups[reference.INNER] = groups.pop(reference.INNER)
     if output.as_json:
-        for op in ops:
-            output.event("op", **_facts(op))
+        for entry in (entry for group in groups.values() for entry in group):
+            output.event("op", **_facts(entry))
         return
-    output.line(output.stdout_paint(group or "other", "strong"))
-    wide = max(len(signature(op)) for op in ops)
-    for op in ops:
-        output.line(f"  {signature(op):<{min(wide, 34)}}  {op.doc}")
-    output.line()
+    for group, entries in groups.items():
+        output.line(output.stdout_paint(group, "strong"))
+        _rows([(_signature(entry), entry.doc) for entry in entries], output)
+        output.line()
 
 
-def _explain(op: Op, output: Output) -> None:
+def _rows(rows: list[tuple[str, str]], output: Output) -> None:
+    """Signatures and what they do: side by side, but a long signature on a line of its own."""
+    terminal = width(sys.stdout)
+    room = min(34, (terminal or 120) // 3)
+    room = min(room, max(len(signature) for signature, _ in rows))
+    for signature, doc in rows:
+        start = 2 + max(room, len(signature)) + 2
+        if len(signature) > room and terminal is not None:
+            output.line(f"  {signature}")
+            output.sentence(doc, indent=room + 4, head=" " * (room + 4))
+        else:
+            output.sentence(doc, indent=room + 4, head=f"  {signature}".ljust(start))
+
+
+def _signature(entry: Op | Form) -> str:
+    from graphdsl.cli import reference
+
+    return entry.signature if isinstance(entry, reference.Form) else reference.signature(entry)
+
+
+def _explain(entry: Op | Form, output: Output) -> None:
+    from graphdsl.cli import reference
+
     if output.as_json:
-        output.event("op", **_facts(op))
+        output.event("op", **_facts(entry))
         return
-    output.line(output.stdout_paint(signature(op), "strong"))
-    output.line(f"    {op.doc}")
-    for label, text in _details(op):
-        output.line(f"    {label:<13} {text}")
+    output.line(output.stdout_paint(_signature(entry), "strong"))
+    output.sentence(entry.doc, indent=4, head=" " * 4)
+    for label, text in () if isinstance(entry, reference.Form) else reference.details(entry):
+        output.sentence(text, indent=_LABELS, head=f"    {label}".ljust(_LABELS))
 
 
-def _facts(op: Op) -> dict[str, Any]:
+def _facts(entry: Op | Form) -> dict[str, Any]:
+    from graphdsl.cli import reference
+
+    if isinstance(entry, reference.Form):
+        return {"name": entry.name, "signature": entry.signature, "group": reference.LANGUAGE, "doc": entry.doc}
     return {
-        "name": op.name,
-        "signature": signature(op),
-        "group": op.group,
-        "doc": op.doc,
-        "callable": op.params is not None,
-        "bound_ulps": None if math.isinf(op.bound) else op.bound,
-        "faults": [fault.code for fault in op.faults],
-        "effect": op.effect.value,
-        "derivatives": dict(derivatives(op)),
+        "name": entry.name,
+        "signature": reference.signature(entry),
+        "group": entry.group,
+        "doc": entry.doc,
+        "callable": entry.params is not None,
+        "bound_ulps": None if math.isinf(entry.bound) else entry.bound,
+        "faults": list(dict.fromkeys(fault.code for fault in entry.faults)),
+        "effect": entry.effect.value,
+        "differentiable": reference.differentiable(entry),
+        "derivatives": dict(reference.derivatives(entry)),
     }
-
-
-def _details(op: Op) -> Iterator[tuple[str, str]]:
-    kind = type(op.compute).__name__.lower()
-    yield "computed", {"composite": "from other ops, where the call is checked"}.get(kind, kind)
-    if isinstance(op.compute, Elementwise):
-        yield "error", "none" if op.bound == 0 else f"at most {op.bound} ulp"
-    if op.faults:
-        yield "can fail", "; ".join(f"{fault.code} {fault.message}" for fault in op.faults)
-    if op.effect is Effect.RANDOM:
-        yield "effect", "draws from the random stream"
-    if op.effect is Effect.READ:
-        yield "effect", "reads a file"
-    found = list(derivatives(op))
-    for operand, text in found:
-        yield f"to {operand}", text
-    if not found and not isinstance(op.compute, Composite):
-        yield "derivative", "none"
-
-
-def signature(op: Op) -> str:
-    """How a call is written."""
-    if op.params is None:
-        return op.name
-    return f"{op.name}({', '.join(_param(p) for p in op.params)})"
-
-
-def _param(param: Param) -> str:
-    if param.kind is Kind.SIZES:
-        return f"*{param.name}"
-    if param.default is REQUIRED:
-        return param.name
-    return f"{param.name}={str(param.default).lower() if param.default in (None, True, False) else param.default}"
-
-
-def derivatives(op: Op) -> Iterator[tuple[str, str]]:
-    """For each operand, its contribution from the cotangent `g` of the result `y`, as a formula."""
-    if not isinstance(op.vjp, tuple):
-        if op.vjp is not None:
-            yield "each operand", "its part of `g`"
-        return
-    operands = [p.name for p in op.params or () if p.kind is Kind.TENSOR]
-    for i, rule in enumerate(op.vjp):
-        if rule is None:
-            continue
-        names = operands if len(operands) > i else ["x", "y_", "z"][: max(len(op.vjp), len(operands))]
-        if len(op.vjp) == 2 and not operands:
-            names = ["a", "b"]
-        yield names[i], _formula(op, i, names) or "a rule that depends on how it is called"
-
-
-def _formula(op: Op, i: int, names: list[str]) -> str | None:
-    """The rule for operand `i`, traced on matrices (None: it needs to know more than that)."""
-    shape = (Size("n"), Size("m"))
-    block = Block()
-    emit = Emit(block, Setting(F64), _SPAN)
-    attrs = {p.name: p.default for p in op.params or () if p.kind in (Kind.AXES, Kind.STATIC)}
-    operands = [Value(Type(F64, shape), name) for name in names]
-    g = Value(Type(F64, shape), "g")
-    y = Value(Type(F64, shape), "y")
-    block.params = [g, y, *operands]
-    rules = op.vjp
-    assert isinstance(rules, tuple)
-    rule = rules[i]
-    assert rule is not None
-    try:
-        made = rule(emit, g, y, *operands, **attrs)
-    except Exception:  # a rule may ask for anything; this is only for show
-        return None
-    if isinstance(made, Into):
-        return f"{made.op}(…)"
-    return None if made is None else formula(block, made)

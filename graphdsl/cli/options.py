@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeVar
 from unicodedata import normalize
 
@@ -135,12 +135,16 @@ def names(option: str, given: str, program: Program) -> tuple[str, ...]:
         raise click.BadParameter("names are expected, as in `w,b`.", param_hint=option)
     for name in found:
         if name not in program.bound:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, program.bound, 1, 0.5)
-            hint = f" Did you mean `{near[0]}`?" if near else ""
-            raise click.BadParameter(f"the program binds no `{name}`.{hint}", param_hint=option)
+            raise click.BadParameter(f"the program binds no `{name}`.{near(name, program.bound)}", param_hint=option)
     return found
+
+
+def near(name: str, known: Collection[str], otherwise: str = "", most: int = 1) -> str:
+    """The question whether a name that is much like this one was meant, else what to say instead."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, sorted(known), most, 0.5)
+    return f" Did you mean {' or '.join(f'`{n}`' for n in found)}?" if found else otherwise
 
 
 def find_source(file: str | None, code: str | None) -> Source:

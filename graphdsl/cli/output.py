@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
+from graphdsl.cli.streams import width
 from graphdsl.source.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
@@ -43,12 +44,9 @@ class Output:
 
                 sys.stderr.write(json.problem(diagnostic) + "\n")
             else:
-                import shutil
-
                 from graphdsl.render.diagnostics import render
 
-                width = shutil.get_terminal_size((100, 24)).columns
-                sys.stderr.write(render(diagnostic, width, self.paint(sys.stderr)) + "\n\n")
+                sys.stderr.write(render(diagnostic, width(sys.stderr), self.paint(sys.stderr)) + "\n\n")
         sys.stderr.flush()
 
     def event(self, event: str, **fields: Any) -> None:
@@ -60,6 +58,21 @@ class Output:
     def line(self, text: str = "") -> None:
         """A line on stdout."""
         sys.stdout.write(text + "\n")
+
+    def sentence(self, text: str, indent: int = 0, head: str = "", style: str | None = None) -> None:
+        """Text on stdout after a head, which may have a colour; wrapped to a terminal, where lines after the first are
+        indented."""
+        from graphdsl.render.columns import columns, wrapped
+
+        body = wrapped(text, width(sys.stdout), columns(head), indent)
+        self.line((head if style is None else self.stdout_paint(head, style)) + body)
+
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
+        """A table on stdout, which fits a terminal."""
+        from graphdsl.render.table import table
+
+        for line in table(rows, width(sys.stdout)):
+            self.line(line)
 
     def note(self, text: str) -> None:
         """A line on stderr, without --json."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn, TextIO, cast
 
 
@@ -30,6 +31,18 @@ def open_streams() -> None:
 def drop_output() -> None:
     """What stdout still holds goes nowhere: the next flush would fail again."""
     _to_nowhere(sys.stdout)
+
+
+def width(stream: TextIO) -> int | None:
+    """The columns of the terminal that a stream is; None where it is none."""
+    if not stream.isatty():
+        return None
+    try:
+        return int(os.environ.get("COLUMNS", "")) or None
+    except ValueError:
+        with suppress(OSError):
+            return os.get_terminal_size(stream.fileno()).columns or None
+        return None
 
 
 def _ready(stream: TextIO | None, failed: Callable[[TextIO, OSError], None]) -> TextIO:

@@ -8,18 +8,23 @@ from typing import Any
 import numpy as np
 
 from graphdsl.eager.rules import recorded_step
-from graphdsl.eager.tape import Node, backward, last_leaf, origin
+from graphdsl.eager.tape import Node, Watch, backward, last_leaf, origin
 from graphdsl.ops.types import F32, Type
 
 Target = Node | str | None  # the node of a value; the name of a param: its leaf on which `y` last depended
 
 
 def derive(
-    y: Node | None, seed: Any, targets: Sequence[Target], values: Sequence[Any], types: Sequence[Type]
+    y: Node | None,
+    seed: Any,
+    targets: Sequence[Target],
+    values: Sequence[Any],
+    types: Sequence[Type],
+    watch: Watch = None,
 ) -> list[Any]:
     """The derivatives of `y` with respect to targets, which have these values; `types` are those of the results."""
     places = _places(y, targets)
-    found = {} if y is None else backward(y, seed + 0.0, {p for p in places if p is not None})
+    found = {} if y is None else backward(y, seed + 0.0, {p for p in places if p is not None}, watch=watch)
     results = []
     for place, value, type in zip(places, values, types, strict=True):
         if place in found:
@@ -37,13 +42,14 @@ def derive_recorded(
     types: Sequence[Type],
     seed_node: Node | None,
     seed_type: Type,
+    watch: Watch = None,
 ) -> list[Any]:
     """The same, with a node after each result."""
     places = _places(y, targets)
     found = {}
     if y is not None:
         start = recorded_step("from_zero", seed_type)((seed, seed_node))
-        found = backward(y, start, {p for p in places if p is not None}, record=True)
+        found = backward(y, start, {p for p in places if p is not None}, record=True, watch=watch)
     results: list[Any] = []
     for place, value, type in zip(places, values, types, strict=True):
         if place not in found:

@@ -151,6 +151,9 @@ class FunctionWriter:
     def block(self, block: Block) -> Steps[None]:
         """The instructions of a block that are needed."""
         self.drop(self.plan.dies_on_entry.get(block, ()), ())
+        if self.module.counts_ops:
+            ops = sum(isinstance(instr, ir.Apply) and instr not in self.plan.unused for instr in block.body)
+            self.add(f"rt.ops += {ops}")
         for instr in block.body:
             if instr in self.plan.unused:
                 continue

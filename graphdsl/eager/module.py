@@ -33,6 +33,7 @@ class Module:
         self.origin: list[Instr | None] = [None]  # of each line; lines count from 1
         self.callees: dict[Func, str] = {}
         self.counts_calls = False  # whether there may be more active calls than the checker can see
+        self.counts_ops = False  # whether the code counts the ops that run
         self._known: dict[Any, str] = {}
         self._count = 0
 

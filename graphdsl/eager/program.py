@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from graphdsl.runtime.garbage import fewer_collections
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
 
-_DERIVATIVES = {"derive": derive, "derive_recorded": derive_recorded}
+_DERIVATIVES: dict[str, Callable[..., Any]] = {"derive": derive, "derive_recorded": derive_recorded}
 
 
 class Results(NamedTuple):
@@ -38,14 +39,16 @@ class Results(NamedTuple):
 
 
 class Compiled:
-    """The Python of one program. `fetch`: the names whose values `run` gives (None: all that are set at the end)."""
+    """The Python of one program. `fetch`: the names whose values `run` gives (None: all that are set at the end).
+    `counts_ops`: that counts the ops that run, in the runtime."""
 
-    def __init__(self, program: Program, fetch: Iterable[str] | None = None) -> None:
+    def __init__(self, program: Program, fetch: Iterable[str] | None = None, counts_ops: bool = False) -> None:
         self.program = program
         names = list(program.exports if fetch is None else fetch)
         self.fetched = {n: program.exports[n] for n in names}
         self.module = Module()
         self.module.counts_calls = has_recursion(program.main)
+        self.module.counts_ops = counts_ops
         functions = [program.main, *called_functions(program.main)]
         self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
         recorder = Recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))
@@ -75,7 +78,7 @@ class Compiled:
             from graphdsl.runtime.feeds import fit_all
 
             runtime.fed.update(fit_all(self.feeds, runtime.feeds, runtime.limits))
-        space: dict[str, Any] = {**SUPPORT, **_DERIVATIVES, **self.module.globals, "rt": runtime}
+        space: dict[str, Any] = {**SUPPORT, **self._derivatives(runtime), **self.module.globals, "rt": runtime}
         exec(self.code, space)
         main = space[self.module.callee(self.program.main)]
         with np.errstate(all="ignore"), fewer_collections(), _deep_calls():
@@ -91,6 +94,15 @@ class Compiled:
                 runtime.sink.flush()
                 space.clear()  # its functions refer to it
         return self._results(results)
+
+    def _derivatives(self, runtime: Runtime) -> Mapping[str, Callable[..., Any]]:
+        if not self.module.counts_ops:
+            return _DERIVATIVES
+
+        def watch(ops: int) -> None:
+            runtime.ops += ops
+
+        return {name: partial(function, watch=watch) for name, function in _DERIVATIVES.items()}
 
     def _results(self, results: Iterator[Any]) -> Results:
         found = Results({}, {})

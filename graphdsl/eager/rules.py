@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphdsl.core.emit import Emit
-from graphdsl.core.ir import Block, Value
+from graphdsl.core.ir import Apply, Block, Value
 from graphdsl.core.rules import NOWHERE, Template, Use, vjp_template
 from graphdsl.eager.tape import Contribution, Rule
 from graphdsl.ops.op import Attrs, Op, Setting
@@ -34,6 +34,9 @@ class OpRule(Rule):
         for rule, record in ((self, False), (self.recorded, True)):
             rule.first = self._compiled_later(0, record)
             rule.more = self._compiled_later(1, record)
+
+    def ops(self, i: int, more: bool) -> int:
+        return sum(isinstance(instr, Apply) for instr in self.pairs[i][more].block.body)
 
     def place(self, k: int) -> int:
         """Where in a node what is saved of operand `k` stands."""

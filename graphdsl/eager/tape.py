@@ -15,6 +15,8 @@ from typing import Any
 Node = tuple[Any, ...]
 Contribution = Callable[..., Any]
 
+Watch = Callable[[int], None] | None
+
 tick = count(1).__next__
 
 
@@ -35,6 +37,10 @@ class Rule:
     def __init__(self, count: int = 0) -> None:
         self.end = 2 + count  # the parents stand at 2:end
         self.recorded = self
+
+    def ops(self, i: int, more: bool) -> int:
+        """How many ops the contribution to the i-th parent takes, the first one or a later one."""
+        return 0
 
 
 def origin(node: Node) -> Node:
@@ -60,8 +66,10 @@ def last_leaf(top: Node | None, param: str) -> int | None:
     return found
 
 
-def backward(top: Node, seed: Any, wanted: set[int], record: bool = False) -> dict[int, Any]:
-    """The sums of cotangents of the nodes numbered in `wanted`, by number, from `seed` at `top`."""
+def backward(top: Node, seed: Any, wanted: set[int], record: bool = False, watch: Watch = None) -> dict[int, Any]:
+    """The sums of cotangents of the nodes numbered in `wanted`, by number, from `seed` at `top`.
+
+    `watch` is told how many ops each contribution takes."""
     sums = {top[0]: seed}
     found = {}
     useful = between(top, wanted)
@@ -74,6 +82,8 @@ def backward(top: Node, seed: Any, wanted: set[int], record: bool = False) -> di
         rule = node[1].recorded if record else node[1]
         for i, parent in enumerate(node[2 : rule.end]):
             if parent is not None and (key := parent[0]) in useful:
+                if watch is not None:
+                    watch(node[1].ops(i, key in sums))
                 # popped in the call: an array that only the sum holds is added to in place
                 sums[key] = rule.more[i](sums.pop(key), total, node) if key in sums else rule.first[i](total, node)
     return found

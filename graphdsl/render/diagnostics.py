@@ -6,16 +6,16 @@ terminal would obey is written. The same as one JSON object stands in `render.js
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 
+from graphdsl.render.columns import TAB, column, columns, wrapped
 from graphdsl.render.paint import Paint
 from graphdsl.source.diagnostic import MOST_TRAIL, Diagnostic, Label
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Source, Span
 
-TAB = 4
 LONGEST_TRAIL = 8
+PIPE_WIDTH = 100  # to which excerpts are cut where there is no terminal
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,12 @@ class Mark:
     style: str
 
 
-def render(diagnostic: Diagnostic, width: int = 100, paint: Paint | None = None) -> str:
-    """The whole text, without a newline at its end."""
+def render(diagnostic: Diagnostic, width: int | None = None, paint: Paint | None = None) -> str:
+    """The whole text, without a newline at its end. `width`: the terminal's; without one only excerpts are cut."""
     paint = paint or Paint(False)
-    style = diagnostic.severity
-    lines = [
-        paint(f"{diagnostic.severity}[{diagnostic.code}]", style) + paint(f": {_visible(diagnostic.message)}", "strong")
-    ]
+    head = f"{diagnostic.severity}[{diagnostic.code}]"
+    message = wrapped(f": {_visible(diagnostic.message)}", width, len(head), len(head) + 2)
+    lines = [paint(head, diagnostic.severity) + paint(message, "strong")]
     groups = _by_source(diagnostic)
     gutter = max(len(str(mark.line)) for marks in groups.values() for mark in marks) + 2
     bar = f"{' ' * gutter}{paint('|', 'frame')}"
@@ -54,12 +53,12 @@ def render(diagnostic: Diagnostic, width: int = 100, paint: Paint | None = None)
     notes += [("note", text) for text in _trail(diagnostic)]
     lines += [bar] if notes else []
     for head, text in notes:
-        body = _visible(text).replace("\n", "\n" + " " * (gutter + 8))
+        body = wrapped(_visible(text), width, gutter + 8)
         lines.append(f"{' ' * gutter}{paint('=', 'frame')} {paint(head + ':', 'strong')} {body}")
     return "\n".join(line.rstrip() for line in lines)
 
 
-def render_all(diagnostics: Iterable[Diagnostic], width: int = 100, paint: Paint | None = None) -> str:
+def render_all(diagnostics: Iterable[Diagnostic], width: int | None = None, paint: Paint | None = None) -> str:
     """Several diagnostics with a blank line between them."""
     return "\n\n".join(render(d, width, paint) for d in diagnostics)
 
@@ -99,23 +98,33 @@ def _marks(span: Span, sign: str, text: str, style: str) -> list[Mark]:
     return marks
 
 
-def _excerpt(source: Source, marks: list[Mark], gutter: int, width: int, paint: Paint) -> list[str]:
+def _excerpt(source: Source, marks: list[Mark], gutter: int, width: int | None, paint: Paint) -> list[str]:
     """The lines that are marked, each with its marks under it."""
     lines = []
+    room = max((width or PIPE_WIDTH) - gutter - 2, 20)
     for number in dict.fromkeys(mark.line for mark in marks):
         here = [mark for mark in marks if mark.line == number]
         text = source.line_text(number)
-        room = max(width - gutter - 2, 20)
         start, stop = _window(text, here[0], room)
         shown = ("…" if start else "") + _plain(text[start:stop]) + ("…" if stop < len(text) else "")
         lines.append(f"{paint(f'{number:>{gutter - 1}} |', 'frame')} {shown}")
         for mark in here:
             before = columns(text[start : max(mark.start, start)]) + bool(start)
             under = max(columns(text[max(mark.start, start) : min(mark.end, stop)]), 1)
-            note = f" {_visible(mark.text)}" if mark.text else ""
-            underline = paint(mark.sign * min(under, room) + note, mark.style)
-            lines.append(f"{' ' * gutter}{paint('|', 'frame')} {' ' * min(before, room)}{underline}")
+            signs = " " * min(before, room) + mark.sign * min(under, room)
+            for line in _underlined(signs, _visible(mark.text), None if width is None else room):
+                indent = len(line) - len(line.lstrip())
+                lines.append(f"{' ' * gutter}{paint('|', 'frame')} {' ' * indent}{paint(line[indent:], mark.style)}")
     return lines
+
+
+def _underlined(signs: str, note: str, room: int | None) -> list[str]:
+    """An underline with its note: beside it, or where that does not fit beneath it."""
+    beside = f"{signs} {note}".rstrip()
+    if room is None or columns(beside) <= room:
+        return [beside]
+    indent = max(0, min(len(signs) - len(signs.lstrip()), room - columns(note)))
+    return [signs, *(" " * indent + line for line in wrapped(note, room - indent).split("\n"))]
 
 
 def _window(text: str, mark: Mark, room: int) -> tuple[int, int]:
@@ -138,29 +147,14 @@ def _window(text: str, mark: Mark, room: int) -> tuple[int, int]:
     return start, stop
 
 
-def columns(text: str) -> int:
-    """How many columns of a terminal a text takes."""
-    if text.isascii() and "\t" not in text:
-        return len(text)
-    return sum(_column(char) for char in text)
-
-
-def _column(char: str) -> int:
-    if char == "\t":
-        return TAB
-    if unicodedata.east_asian_width(char) in "WF":
-        return 2
-    return 0 if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me") else 1
-
-
 def _plain(text: str) -> str:
     """Source text as it is shown: tabs as blanks, control characters as `�`."""
-    return "".join(" " * TAB if c == "\t" else c if c.isprintable() or _column(c) == 0 else "\ufffd" for c in text)
+    return "".join(" " * TAB if c == "\t" else c if c.isprintable() or column(c) == 0 else "\ufffd" for c in text)
 
 
 def _visible(text: str) -> str:
     """A message without characters that a terminal would obey."""
-    return "".join(c if c.isprintable() or c == "\n" or _column(c) == 0 else "\ufffd" for c in text)
+    return "".join(c if c.isprintable() or c == "\n" or column(c) == 0 else "\ufffd" for c in text)
 
 
 def _trail(diagnostic: Diagnostic) -> list[str]:

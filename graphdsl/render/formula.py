@@ -9,8 +9,8 @@ from graphdsl.core.ir import Apply, Block, Const, Value
 # name of the op → how it is written, and how tightly that binds
 _INFIX = {
     "add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2), "floordiv": ("//", 2), "mod": ("%", 2),
-    "matmul": ("@", 2), "pow": ("**", 4), "eq": ("==", 0), "ne": ("!=", 0), "lt": ("<", 0), "le": ("<=", 0),
-    "gt": (">", 0), "ge": (">=", 0), "and_": ("&", 0), "or_": ("|", 0),
+    "matmul": ("@", 2), "pow": ("**", 4), "eq": ("==", -1), "ne": ("!=", -1), "lt": ("<", -1), "le": ("<=", -1),
+    "gt": (">", -1), "ge": (">=", -1), "and_": ("&", 0), "or_": ("|", 0),
 }  # fmt: skip
 _ATOM = 9
 _LONGEST = 400

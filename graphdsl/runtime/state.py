@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from graphdsl.ops.types import DType, Type
 from graphdsl.runtime.events import Recorded, Sink
@@ -29,10 +29,21 @@ class Stream:
         return start
 
 
+class Files(Protocol):
+    """What loads and saves values for runs, each of which it is told of."""
+
+    def begin(self) -> None: ...
+
+    def load(self, folder: str, path: str, entry: Any, type: Type, limits: Limits) -> Any: ...
+
+    def save(self, folder: str, path: str, items: Sequence[tuple[str, DType, Any]]) -> None: ...
+
+
 @dataclass
 class Runtime:
     """One run. `feeds` are values as given, by name; `fed` those of them that the program takes, converted.
-    `active_calls` is counted where a program has recursion, in eager mode."""
+    `active_calls` is counted where a program has recursion, in eager mode; `ops` by code made to count them. `files`
+    loads and saves (None: what `runtime.files` does)."""
 
     sink: Sink = field(default_factory=Recorded)
     random: Stream = field(default_factory=Stream)
@@ -41,15 +52,17 @@ class Runtime:
     fed: dict[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     active_calls: int = 0
+    ops: int = 0
+    files: Files | None = None
 
     def load(self, path: str, entry: Any, type: Type) -> Any:
         """A value from a file, of the type that the program was checked with."""
-        from graphdsl.runtime.files import load
+        from graphdsl.runtime import files
 
-        return load(self.folder, path, entry, type, self.limits)
+        return (self.files or files).load(self.folder, path, entry, type, self.limits)
 
     def save(self, path: str, items: Sequence[tuple[str, DType, Any]]) -> None:
         """Write named values to a file, whole or not at all."""
-        from graphdsl.runtime.files import save
+        from graphdsl.runtime import files
 
-        save(self.folder, path, items)
+        (self.files or files).save(self.folder, path, items)

@@ -24,9 +24,9 @@ from graphdsl.native.target import Target, host
 _LONG = 20_000  # instructions; a graph of some 1,000 kernels
 
 
-def write(main: ir.Func, places: Sites, target: Target) -> Unit:
-    """The LLVM module of a graph."""
-    unit = Unit(target, places)
+def write(main: ir.Func, places: Sites, target: Target, counts: bool = False) -> Unit:
+    """The LLVM module of a graph; `counts`: one that counts the ops that run."""
+    unit = Unit(target, places, counts)
     frame = Frame(unit, unit.entry(), llvm.Constant(llvm.IntType(64), 0))
     run(_main(frame, main))
     while unit.pending:
@@ -63,10 +63,10 @@ class Code:
     write_seconds: float
 
 
-def compiled(main: ir.Func, places: Sites) -> Code:
+def compiled(main: ir.Func, places: Sites, counts: bool = False) -> Code:
     """The object of a graph."""
     started = time.perf_counter()
-    unit = write(main, places, host())
+    unit = write(main, places, host(), counts)
     _spare(unit.module)
     text = str(unit.module)
     written = time.perf_counter() - started

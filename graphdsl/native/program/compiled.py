@@ -103,6 +103,7 @@ class Compiled:
         callback = _CALLBACK(call_back)
         memory[Word.STOP] = 0
         memory[Word.TRAIL] = 0
+        memory[Word.OPS] = 0
         memory[Word.CALLBACK] = ctypes.cast(callback, ctypes.c_void_p).value or 0
         memory[Word.FEEDS] = ctypes.addressof(given)
         memory[Word.RESULTS] = ctypes.addressof(self._results)
@@ -113,6 +114,7 @@ class Compiled:
         try:
             status = self._perform(memory)
             effects.seed_to(runtime, memory)
+            runtime.ops = memory[Word.OPS]
             if status != Status.DONE:
                 raise self._failure(status, raised)
         except BaseException:
@@ -191,7 +193,7 @@ def _placed(problem: BaseException, instr: Any) -> BaseException:
     return ProgramError(fault_diagnostic(problem, instr)) if isinstance(problem, Fault) else problem
 
 
-def compile_graph(main: ir.Func, *, cache: bool = True) -> Compiled:
-    """Native code for a graph whose results are what `main` yields."""
+def compile_graph(main: ir.Func, *, cache: bool = True, counts: bool = False) -> Compiled:
+    """Native code for a graph whose results are what `main` yields; `counts`: that counts the ops that run."""
     places = sites(main)
-    return Compiled(main, places, build(main, places, cache))
+    return Compiled(main, places, build(main, places, cache, counts))

@@ -34,8 +34,9 @@ class Built:
     imports: tuple[str, ...]
 
 
-def build(main: Func, places: Sites, use_cache: bool = True) -> Built:
-    """The code of a graph."""
+def build(main: Func, places: Sites, use_cache: bool = True, counts: bool = False) -> Built:
+    """The code of a graph; `counts`: code that counts the ops that run, which is not for the cache."""
+    use_cache = use_cache and not counts
     started = time.perf_counter()
     name = cache.key("program", fingerprint(main, places), machine())
     found = cache.read(name) if use_cache else None
@@ -43,7 +44,7 @@ def build(main: Func, places: Sites, use_cache: bool = True) -> Built:
     if found is None:
         from graphdsl.native.program.build import compiled
 
-        made = compiled(main, places)
+        made = compiled(main, places, counts)
         code, imports = made.object, made.imports
         written += made.write_seconds
         if use_cache:

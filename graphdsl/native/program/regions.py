@@ -10,6 +10,7 @@ from llvmlite import ir as llvm
 from graphdsl.core import ir
 from graphdsl.core.ir import Block, Value
 from graphdsl.core.steps import Steps
+from graphdsl.graph.ir import Fused
 from graphdsl.native.flow import I32, I64, int64
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.plain import plain
@@ -17,6 +18,7 @@ from graphdsl.native.program.tapes import close, open_tape, reload, sync
 from graphdsl.native.program.unit import Saved
 from graphdsl.native.program.usage import Plan
 from graphdsl.native.program.values import Native, Shadow, Tape, part_types, parts, whole
+from graphdsl.native.program.words import Word
 from graphdsl.ops.types import Type
 
 
@@ -25,6 +27,9 @@ def block(frame: Frame, block: Block, given: Iterable[Value]) -> Steps[list[Nati
     plan = frame.unit.usage.plan(block, given)
     for value in plan.unused:
         frame.release(frame.tensor(value).owner)
+    if frame.unit.counts:
+        ops = sum(isinstance(instr, ir.Apply | Fused) for instr in block.body)
+        frame.put(Word.OPS, frame.b.add(frame.get(Word.OPS), int64(ops)))
     for instr, end in zip(block.body, plan.ends, strict=True):
         match instr:
             case ir.If():

@@ -25,8 +25,9 @@ Saved = dict[int, type]  # the params that are tapes or shadows
 class Unit:
     """The module, and the functions of the graph that are still to be written."""
 
-    def __init__(self, target: Target, sites: Sites) -> None:
+    def __init__(self, target: Target, sites: Sites, counts: bool = False) -> None:
         self.target = target
+        self.counts = counts  # whether the code counts the ops that run
         self.sites = sites
         self.usage = Usage()
         self.shadowed = any(isinstance(i, NewShadow) for i in sites.instrs)  # entries of tapes have sums beside them

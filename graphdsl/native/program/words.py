@@ -36,6 +36,7 @@ class Word(IntEnum):
     NOTHING = 24  # the header of an empty buffer that nobody owns
     TOTAL = 32  # bytes of all buffers, also of those that are free
     FREE_FUNCTION = 33  # address of a function `f(ptr)` that takes back what MALLOC gave
+    OPS = 34  # how many ops have run, in code that counts them
     FREE = 40  # first words of the lists of free buffers, one for each size class
 
 
