@@ -328,7 +328,7 @@ class Between:
             self.walked.update(live)
             outer: set[Node] = run(self._through_call(instr, ends))
         else:
-            outer = run(self._back(ends, instr, state))
+            outer = run(self._back(ends, instr, state, set()))
         for v in outer:
             self.add(v, state)
 
@@ -336,12 +336,12 @@ class Between:
         """The live memory that a region or call may have changed."""
         return ()
 
-    def _back(self, start: Collection[Node], region: Any, state: State | None) -> Steps[set[Node]]:
-        """Follow values back while they are made in `region` (an instruction, or a function: then its params are outside);
-        where that led out (a record by itself leads nowhere out)."""
+    def _back(self, start: Collection[Node], region: Any, state: State | None, seen: set[Node]) -> Steps[set[Node]]:
+        """Follow values back while they are made in `region` (an instruction, or a function: then its params are outside)
+        and are not `seen`, where they are noted; where that led out (a record by itself leads nowhere out)."""
         outer: set[Node] = set()
-        seen = set(start)
-        todo = list(seen)
+        todo = [node for node in start if node not in seen]
+        seen.update(todo)
         while todo:
             node = todo.pop()
             made = self.links.defs.get(node) if isinstance(node, Value) else None
@@ -392,7 +392,7 @@ class Between:
         key = (func, end)
         if key not in self._needs:
             self._needs[key] = needs = self.links.params_of(func, end)
-            outer: set[Node] = yield self._back([end], func, None)
+            outer: set[Node] = yield self._back([end], func, None, set())
             if end in func.body.params:
                 outer.add(end)
             self.values.update(outer)

@@ -65,6 +65,7 @@ class Links:
         self.derives: list[Derive] = []
         self.calls: dict[Call, Block] = {}  # with the block in which they stand
         self._params: dict[Exit, frozenset[int]] = {}
+        self._numbers = {func: {p: i for i, p in enumerate(func.body.params)} for func in self.funcs}
         self._count = 0
         for func in self.funcs:
             self._scan(func)
@@ -130,7 +131,6 @@ class Links:
         """
         reached: dict[Exit, set[Node]] = {}
         users: dict[Exit, list[tuple[Exit, Call]]] = defaultdict(list)
-        params = {func: {p: i for i, p in enumerate(func.body.params)} for func in self.funcs}
         todo: list[tuple[Exit, Node]] = []
 
         def reach(exit: Exit, node: Node) -> None:
@@ -146,7 +146,7 @@ class Links:
         begin(start)
         while todo:
             exit, node = todo.pop()
-            i = params[exit[0]].get(node) if isinstance(node, Value) else None
+            i = self._numbers[exit[0]].get(node) if isinstance(node, Value) else None
             if i is not None:
                 for user, call in users[exit]:
                     reach(user, call.args[i])

@@ -75,9 +75,9 @@ class GraphBetween(Between):
     def changed(self, instr: Any, state: State) -> Iterable[Node]:
         return [s for s in self.links.shadows_in(instr) if s in state.live]
 
-    def _back(self, start: Collection[Node], region: Any, state: State | None) -> Steps[set[Node]]:
+    def _back(self, start: Collection[Node], region: Any, state: State | None, seen: set[Node]) -> Steps[set[Node]]:
         """What is taken from a shadow was put there before: that is followed, too, as long as it leads to more."""
-        outer: set[Node] = yield super()._back(start, region, state)
+        outer: set[Node] = yield super()._back(start, region, state, seen)
         put: set[Node] = set()
         while self.links.shadows:
             reached = {*start, *outer}
@@ -89,7 +89,7 @@ class GraphBetween(Between):
             put |= fresh
             within = {v for v in fresh if isinstance(v, Value) and self.inside(v, region)}
             outer |= fresh - within
-            outer |= yield super()._back(within, region, state)
+            outer |= yield super()._back(within, region, state, seen)
         return outer
 
     def _put_there(self, region: Any, live: Collection[Node]) -> Steps[set[Node]]:

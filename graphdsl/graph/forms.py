@@ -6,6 +6,8 @@ is made once, for all derivatives.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from graphdsl.core.clone import clone_block
@@ -25,17 +27,42 @@ def prepare(before: GraphBetween, saving: Saving, tape: Tape) -> GraphBetween:
         between = GraphBetween(saving.links, derive, saving.instances)
     while fresh := _unprepared(derive, saving, between):
         links = saving.links
+        inner = _by_function(between)
         for call, block in fresh:
             given = saving.params.get(links.owner[block].func.body, tape)
             if given is tape:
                 around = set(saving.around(block))
                 saving.reach(tape, next(block for block, _ in links.path(derive) if block in around))
-            call.func = saving_form(call.func, saving)
-            call.args = (*call.args, given.value)
-            call.outs = (*call.outs, Value(PLACE))
+            _let_save(call, given, inner, saving)
         saving.link()
         between = GraphBetween(saving.links, derive, saving.instances)
     return between
+
+
+def _by_function(between: GraphBetween) -> dict[Func, list[Call]]:
+    """The calls that a walk comes through, by the function in which they stand."""
+    found: dict[Func, list[Call]] = defaultdict(list)
+    links = between.links
+    for call in between.calls:
+        found[links.owner[links.calls[call]].func].append(call)
+    return found
+
+
+def _let_save(call: Call, given: Tape, inner: Mapping[Func, list[Call]], saving: Saving) -> None:
+    """Let a call save on the tape given, and, in the form that it calls then, the copies of `inner` calls likewise: so
+    that a walk is not made anew for every level of calls.
+    """
+    todo = [(call, given)]
+    while todo:
+        call, given = todo.pop()
+        if call.func.body in saving.params:
+            continue
+        func, form = call.func, saving_form(call.func, saving)
+        call.func = form
+        call.args = (*call.args, given.value)
+        call.outs = (*call.outs, Value(PLACE))
+        copies = saving.copies[form]
+        todo += [(copies[c], saving.params[form.body]) for c in inner.get(func, ()) if c in copies]
 
 
 def _unprepared(derive: Derive, saving: Saving, between: GraphBetween) -> list[tuple[Call, Block]]:
@@ -57,7 +84,7 @@ def saving_form(func: Func, saving: Saving) -> Func:
     form = saving.forms[func] = Func(f"{func.name}'", Block(), func.span)
     tape = Tape(func.span, param=True)
     values = {t.value: tape.value for t in saving.tapes if _within(t, func, saving)}
-    copies: dict[Any, Any] = {}
+    copies = saving.copies[form] = {}
     form.body = clone_block(func.body, values, copied=copies.__setitem__)
     form.body.params.append(tape.value)
     saving.params[form.body] = tape

@@ -70,6 +70,7 @@ class Saving:
         self.counts: dict[While, tuple[Value, ...]] = {}
         self.tapes: list[Tape] = []
         self.forms: dict[Func, Func] = {}  # functions that save, for those that do not
+        self.copies: dict[Func, dict[Any, Any]] = {}  # what of a function became what in its form
         self.params: dict[Block, Tape] = {}  # the tapes that those are given, by their bodies
 
     def link(self) -> None:
