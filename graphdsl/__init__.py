@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from graphdsl.api import ProgramError as ProgramError
+    from graphdsl.api import UnknownName as UnknownName
     from graphdsl.api import load as load
     from graphdsl.api import loads as loads
 
@@ -13,7 +15,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     # The command line imports this package and not the API: nothing is loaded here.
-    if name in ("load", "loads"):
+    if name in ("ProgramError", "UnknownName", "load", "loads"):
         from graphdsl import api
 
         return getattr(api, name)

@@ -99,7 +99,15 @@ def test_feeds_and_first_values(graphdsl: Any, tmp_path: Path) -> None:
         (["--feed", "y=3"], "no input `y`; its inputs are `x`"),
         (["--feed", "w=3"], "use --set"),
         (["--set", "x=3"], "use --feed"),
-        (["--feed", "x"], "NAME=VALUE"),
+        (["--feed", "x"], "`x` is not NAME=VALUE, as in `--feed x=3`"),
+        (["--feed", "=3"], "NAME=VALUE"),
+        (["--feed", "x="], "NAME=VALUE"),
+        (["--set", "w"], "as in `--set x=3`"),
+        (["--set", "v=1"], "no param `v`; its params are `w`"),
+        (["--seed", "abc"], "'abc' is not a valid integer"),
+        (["--seed", "1.5"], "not a valid integer"),
+        (["--seed", "99999999999999999999"], "does not fit 64 bits"),
+        (["--mode", "Graph"], "is not one of 'eager', 'graph'"),
         (["--feed", "x=1", "--feed", "x=2"], "twice"),
         (["--fetch", "nothing"], "`nothing`"),
     ],
@@ -108,6 +116,65 @@ def test_feeds_of_a_wrong_command_line(graphdsl: Any, options: list[str], words:
     said = graphdsl("run", "-e", "input x = 1.0\nparam w = 1.0\nprint x * w", *options)
     assert said.code == status.WRONG_USAGE
     assert words in said.err
+
+
+WITH_INPUTS = "input x: f64[n] = [1.0, 2.0]\ninput k: i32 = 2\nparam w = 1.0\ny = sum(x) * w * k\nprint y"
+
+
+@pytest.mark.parametrize(
+    ("option", "code", "exit"),
+    [
+        ("--feed x=@nope.npy", "E0601", status.WRONG_USAGE),
+        ("--feed x=@nope.txt", "E0610", status.WRONG_USAGE),
+        ("--feed x=abc", "E0621", status.WRONG_USAGE),
+        ("--feed x=[1,2", "E0621", status.WRONG_USAGE),
+        ("--feed k=99999999999999999999", "E0621", status.WRONG_USAGE),
+        ("--set w=@nope.npz:w", "E0601", status.WRONG_USAGE),
+        ("--set w=abc", "E0621", status.WRONG_USAGE),
+        ("--load nope.npz", "usage", status.WRONG_USAGE),
+        ("--feed k=2.5", "E0622", status.WRONG_PROGRAM),
+        ("--feed x=3", "E0623", status.WRONG_PROGRAM),
+        ("--feed k=3000000000", "E0626", status.WRONG_PROGRAM),
+        ("--set w=[1,2]", "E0623", status.WRONG_PROGRAM),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "run --mode graph", "compare"])
+def test_what_cannot_be_read_and_what_does_not_fit(
+    graphdsl: Any, command: str, option: str, code: str, exit: int
+) -> None:
+    said = graphdsl(*command.split(), "-e", WITH_INPUTS, *option.split(), "--json")
+    (error,) = (event for event in said.events() if event["event"] == "error")
+    assert (said.code, error["code"]) == (exit, code)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--wrt q", "It binds `k`, `n`, `w`, `x`, `y`"),
+        ("--wrt ,", "names are expected"),
+        ("--wrt k", "`k` is i32, and has no derivative\n  --> <code>:2:7"),
+        ("--wrt n", "`n` is i64, and has no derivative"),
+        ("--of x", "only a float scalar has a gradient\n  --> <code>:1:7"),
+        ("--of k", "only a float scalar"),
+        ("--of y,w", "one name is expected, not 2"),
+        ("--of z", "no `z`"),
+    ],
+)
+def test_derivatives_that_cannot_be(graphdsl: Any, option: str, words: str) -> None:
+    for command in ("grad", "grad --mode graph", "compare"):
+        said = graphdsl(*command.split(), "-e", WITH_INPUTS, *option.split())
+        assert (said.code, said.out) == (status.WRONG_USAGE, "")
+        assert words in said.err
+
+
+def test_grad_goes_by_the_params_that_are_floats(graphdsl: Any) -> None:
+    assert graphdsl("grad", "-e", "param n = 3\nparam w = 2.0\ny = w * n").out == "y = 6.0\n∂y/∂w = 3.0\n"
+    said = graphdsl("grad", "-e", "x = 2.0\ny = x * x")
+    assert (said.code, said.out) == (0, "y = 4.0\n")
+    assert "`--wrt x`" in said.err
+    said = graphdsl("grad", "-e", "print 1\n")
+    assert said.code == status.WRONG_PROGRAM
+    assert "--> <code>:1:1" in said.err
 
 
 def test_seed(graphdsl: Any) -> None:
@@ -514,6 +581,23 @@ def test_ops(graphdsl: Any) -> None:
 
 
 # ---- from Python ----------------------------------------------------------------------------------------
+
+
+def test_python_api_says_what_is_wrong() -> None:
+    import graphdsl as package
+
+    program = package.loads("param w = 2.0\ninput wx = 3.0\ny = w * wx")
+    for mode in ("Eager", "bogus", ""):
+        for call in (program.run, program.grad, program.compile):
+            with pytest.raises(ValueError, match=r"there is no mode '.*': it is 'eager' or 'graph'"):
+                call(mode=mode)
+    assert program.grad(of="y", wrt="wx") == {"wx": 2.0}
+    with pytest.raises(package.ProgramError, match="the program binds no `x`"):
+        program.grad(of="y", wrt="x")
+    with pytest.raises(package.UnknownName, match="`w` is a param, not an input"):
+        program.run(feeds={"w": 1.0})
+    with pytest.raises(package.UnknownName, match="`wx` is an input, not a param"):
+        program.run(params={"wx": 1.0})
 
 
 def test_python_api() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphdsl.api.engines import check_mode
 from graphdsl.api.program import Given, Prepared, Program, Result, UnknownName
 from graphdsl.runtime.events import Recorded, Sink
 from graphdsl.source.diagnostic import Diagnostic, ProgramError
@@ -53,20 +54,22 @@ class Loaded:
     def grad(
         self,
         of: str | None = None,
-        wrt: Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         mode: str = "eager",
         feeds: Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         seed: int = 0,
     ) -> dict[str, Any]:
         """Gradients at the end of a run: of the last float scalar and for all params, where not said otherwise."""
+        names = (wrt,) if isinstance(wrt, str) else tuple(wrt or ())
         given = self.program.given(feeds or {}, params or {}, seed)
-        checked = self.program.check(given.values, (), of, tuple(wrt or ()))
+        checked = self.program.check(given.values, (), of, names)
         result = self.program.prepare(mode, given, checked).run(Recorded())
         return {name: shown.value for name, shown in result.gradients.items()}
 
     def compile(self, mode: str = "graph") -> Compiled:
         """The program as a function of its inputs and params."""
+        check_mode(mode)
         return Compiled(self.program, mode)
 
 

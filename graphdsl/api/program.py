@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from graphdsl.core.ir import Value
 
 
-class UnknownName(ValueError):  # noqa: N818: what it says is the name
-    """A name that the program does not have, in a feed or among the values wanted."""
+class UnknownName(ValueError):
+    """A name that the program does not have, in a feed or among the values wanted; `kind`: but it has one of this kind."""
+
+    def __init__(self, message: str, kind: str | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 @dataclass
@@ -112,8 +116,8 @@ class Program:
             if (has := self.declared.get(name)) is None:
                 raise UnknownName(f"the program has no {kind} `{name}`{self._near(name, kind)}")
             if has != kind:
-                option = "--set" if kind == "input" else "--feed"
-                raise UnknownName(f"`{name}` is {'a param' if has == 'param' else 'an input'}: use {option}")
+                are = {"param": "a param", "input": "an input"}
+                raise UnknownName(f"`{name}` is {are[has]}, not {are[kind]}", has)
             found[name] = value
         return found
 

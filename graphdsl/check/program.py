@@ -22,7 +22,7 @@ from graphdsl.core.steps import run
 from graphdsl.ops.op import Setting
 from graphdsl.ops.types import F64, DType
 from graphdsl.runtime.garbage import fewer_collections
-from graphdsl.source.diagnostic import Diagnostic, ProgramError
+from graphdsl.source.diagnostic import Diagnostic, ProgramError, WrongRequest
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
@@ -53,12 +53,15 @@ def _with_derivative(module: ast.Module, request: Request) -> Request:
     if of is None:
         _, shared = _check(module, replace(request, wrt=None))
         if not shared.scalars:
-            end = Span(module.source, len(module.source.text), len(module.source.text))
+            end = module.body[-1].span if module.body else Span(module.source, 0, 0)
             message = "there is nothing to differentiate: the program binds and prints no float scalar"
-            raise ProgramError(Diagnostic("E0407", message, end, "name a value: `--of y`"))
+            raise ProgramError(Diagnostic("E0407", message, end, "compute one, as in `loss = sum(y * y)`"))
         of = shared.scalars[-1]
-    wrt = request.wrt or tuple(s.name.id for s in module.body if isinstance(s, ast.Declare) and s.kind == "param")
-    return replace(request, of=of, wrt=wrt, wanted=request.wanted | {of, *wrt})
+    return replace(request, of=of, wanted=request.wanted | {of, *(request.wrt or _params(module))})
+
+
+def _params(module: ast.Module) -> tuple[str, ...]:
+    return tuple(s.name.id for s in module.body if isinstance(s, ast.Declare) and s.kind == "param")
 
 
 def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
@@ -74,7 +77,9 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
     )
     run(check_uncalled(f))
     if request.wrt is not None and not shared.problems.found:
-        _derivatives(f, program, request)
+        _derivatives(f, program, request, _params(module))
+        if shared.problems.found:
+            raise WrongRequest(*shared.problems.found)
     if not shared.problems.found and (shared.derives or program.derivatives):
         shared.problems.found += analyse(program, shared.asked)
     problems = in_order(shared.problems.found)
@@ -126,28 +131,44 @@ def _export(exports: dict[str, tuple[Value, Value | None]], name: str, slot: Slo
                 _export(exports, f"{name}[{i}]", Slot(item, slot.span, slot.is_set))
 
 
-def _derivatives(f: Frame, program: Program, request: Request) -> None:
-    """What `graphdsl grad` asks for, at the program's end."""
+def _derivatives(f: Frame, program: Program, request: Request, params: tuple[str, ...]) -> None:
+    """What `graphdsl grad` asks for, at the program's end: by the names given, else by all params that are floats.
+
+    What is wrong with a name is said where the name is set."""
     span = Span(f.shared.source, len(f.shared.source.text), len(f.shared.source.text))
     y = _wanted(f, request.of or "", span)
     if y is None:
         return
     if y.type.rank or not y.type.dtype.is_float:
-        f.error("E0403", f"`{request.of}` is {y.type}, and only a float scalar has a gradient", span)
+        hint = "differentiate its sum: `loss = sum(…)`" if y.type.rank else "make it a float: `f64(…)`"
+        f.error(
+            "E0403", f"`{request.of}` is {y.type}, and only a float scalar has a gradient", _set_at(f, request.of), hint
+        )
         return
     f.shared.asked.setdefault(y, []).append((span, request.of or ""))
-    for name in request.wrt or ():
+    for name in request.wrt or params:
         held = _wanted(f, name, span)
         if held is None:
             continue
+        if not held.type.dtype.is_float and not request.wrt:
+            continue
         if not held.type.dtype.is_float or f.shared.kinds.get(name) in ("const", "dim"):
-            f.error("E0405", f"`{name}` is {held.type}, and has no derivative", span)
+            f.error(
+                "E0405", f"`{name}` is {held.type}, and has no derivative", _set_at(f, name), "only floats have one"
+            )
             continue
         out = Value(derivative_type(f, y, held), None)
         f.shared.asked.setdefault(held, []).append((span, name))
         target = ParamTarget(name) if f.shared.kinds.get(name) == "param" else held
         f.block.body.append(Derive(span, "grad", y, (target,), None, (out,)))
         program.derivatives[name] = out
+
+
+def _set_at(f: Frame, name: str | None) -> Span:
+    """Where a name that holds something was set."""
+    slot = f.names.get(name or "")
+    assert slot is not None
+    return slot.span
 
 
 def _wanted(f: Frame, name: str, span: Span) -> Value | None:
@@ -157,6 +178,6 @@ def _wanted(f: Frame, name: str, span: Span) -> Value | None:
         f.error("E0201", f"the program binds no `{name}`", span, f"did you mean `{close}`?" if close else None)
         return None
     if has_poison(slot.binding) or not isinstance(slot.binding, Tensor):
-        f.error("E0405", f"`{name}` is no tensor", span)
+        f.error("E0405", f"`{name}` is no tensor", slot.span)
         return None
     return slot.binding.value

@@ -13,9 +13,9 @@ from graphdsl.api.agreement import Difference, Outcome, first_difference
 from graphdsl.api.engines import MODES
 from graphdsl.api.program import Given, Prepared, Program
 from graphdsl.cli import status
-from graphdsl.cli.options import Inputs, input_options, names, output_options, program_options
+from graphdsl.cli.options import Inputs, input_options, names, one_name, output_options, program_options
 from graphdsl.cli.output import Output
-from graphdsl.source.diagnostic import ProgramError
+from graphdsl.source.diagnostic import ProgramError, WrongRequest
 from graphdsl.source.span import Source
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def command(source: Source, inputs: Inputs, wrt: str | None, of: str | None, rep
 
     program = Program(source)
     given = inputs.given(program)
-    y = names("--of", of, program)[0] if of is not None else None
+    y = one_name("--of", of, program) if of is not None else None
     targets = names("--wrt", wrt, program) if wrt is not None else () if of is not None else None
     given.files = Rehearsal()
     checked = program.check(given.values, (), y, targets)
@@ -64,6 +64,8 @@ def outcome(prepared: Prepared) -> Outcome:
     sink = Recorded()
     try:
         result = prepared.run(sink)
+    except WrongRequest:
+        raise
     except ProgramError as error:
         return Outcome(sink.events, error.diagnostics[0], {}, {})
     return Outcome(sink.events, None, result.values, result.gradients)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from graphdsl.api.program import Program, Result
-from graphdsl.cli.options import Inputs, input_options, mode_option, names, output_options, program_options
+from graphdsl.cli.options import Inputs, input_options, mode_option, names, one_name, output_options, program_options
 from graphdsl.cli.output import Output
 from graphdsl.source.span import Source
 
@@ -34,12 +34,14 @@ def command(source: Source, wrt: str | None, of: str | None, mode: str, inputs: 
     program = Program(source)
     given = inputs.given(program)
     targets = names("--wrt", wrt, program) if wrt is not None else ()
-    y = names("--of", of, program)[0] if of is not None else None
+    y = one_name("--of", of, program) if of is not None else None
     checked = program.check(given.values, (), y, targets)
     prepared = program.prepare(mode, given, checked)
     output.diagnostics(prepared.warnings)
     result = prepared.run(Recorded())
     show(output, differentiated(checked, result, source), result)
+    if not result.gradients:
+        output.note("note: the program has no param of floats; `--wrt x` names what to differentiate by")
 
 
 def differentiated(checked: Checked, result: Result, source: Source) -> Shown:

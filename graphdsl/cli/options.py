@@ -12,13 +12,15 @@ import click
 
 from graphdsl.cli import status
 from graphdsl.cli.output import Output
-from graphdsl.source.diagnostic import Fault, ProgramError
+from graphdsl.source.diagnostic import Fault, ProgramError, WrongRequest
 from graphdsl.source.files import MOST_BYTES, read_source, source_of
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Source
 
 if TYPE_CHECKING:
     from graphdsl.api.program import Given, Program
+
+MOST_NAMES = 8  # that an error lists
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,7 +38,7 @@ def output_options(command: F) -> F:
             return code if isinstance(code, int) else status.DONE
         except ProgramError as error:
             output.diagnostics(error.diagnostics)
-            return status.WRONG_PROGRAM
+            return status.WRONG_USAGE if isinstance(error, WrongRequest) else status.WRONG_PROGRAM
 
     return wrapped  # type: ignore[return-value]
 
@@ -69,7 +71,8 @@ class Inputs:
         try:
             return program.given(self.feeds, self._loaded(program) | self.sets, self.seed)
         except UnknownName as error:
-            raise click.UsageError(f"{error}") from None
+            option = {"input": "--feed", "param": "--set"}.get(error.kind or "")
+            raise click.UsageError(f"{error}{f': use {option}' if option else ''}.") from None
 
     def _loaded(self, program: Program) -> dict[str, str]:
         """A first value from the file for each param that is not set otherwise; each must be there."""
@@ -88,13 +91,23 @@ class Inputs:
         return {n: f"@{self.load}:{n}" for n in wanted}
 
 
+class Seed(click.types.IntParamType):
+    """An i64, as `seed` in a program takes it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        seed = int(super().convert(value, param, ctx))
+        if not -(2**63) <= seed < 2**63:
+            self.fail(f"{seed} does not fit 64 bits.", param, ctx)
+        return seed
+
+
 def input_options(command: F) -> F:
     """`--feed`, `--set`, `--load` and `--seed`; the command gets them as `inputs`. `--threads` holds for the process."""
 
     @click.option("--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="x=3, x=[1,2], x=@x.npy, x=@d.csv:price")
     @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="A param's first value.")
     @click.option("--load", metavar="M.npz", help="The first values of all params that are not set.")
-    @click.option("--seed", type=int, default=0, show_default=True, help="The first seed of the random numbers.")
+    @click.option("--seed", type=Seed(), default=0, show_default=True, help="The first seed of the random numbers.")
     @click.option("--threads", type=click.IntRange(1, 1024), help="How many threads to use. They change no bit.")
     @functools.wraps(command)
     def wrapped(
@@ -121,7 +134,7 @@ def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not equals or not name or not value.strip():
-            raise click.BadParameter(f"`{text}` is not NAME=VALUE.", param_hint=option)
+            raise click.BadParameter(f"`{text}` is not NAME=VALUE, as in `{option} x=3`.", param_hint=option)
         if name in found:
             raise click.BadParameter(f"`{name}` is given twice.", param_hint=option)
         found[name] = value.strip()
@@ -135,8 +148,22 @@ def names(option: str, given: str, program: Program) -> tuple[str, ...]:
         raise click.BadParameter("names are expected, as in `w,b`.", param_hint=option)
     for name in found:
         if name not in program.bound:
-            raise click.BadParameter(f"the program binds no `{name}`.{near(name, program.bound)}", param_hint=option)
+            raise click.BadParameter(_unbound(name, program), param_hint=option)
     return found
+
+
+def one_name(option: str, given: str, program: Program) -> str:
+    """One name that the program binds."""
+    found = names(option, given, program)
+    if len(found) > 1:
+        raise click.BadParameter(f"one name is expected, not {len(found)}.", param_hint=option)
+    return found[0]
+
+
+def _unbound(name: str, program: Program) -> str:
+    known = sorted(program.bound)
+    shown = ", ".join(f"`{n}`" for n in known[:MOST_NAMES]) + ", …" * (len(known) > MOST_NAMES)
+    return f"the program binds no `{name}`.{near(name, known, f' It binds {shown}.' if known else '')}"
 
 
 def near(name: str, known: Collection[str], otherwise: str = "", most: int = 1) -> str:

@@ -15,19 +15,21 @@ from graphdsl.ops.types import F32, F64, I32, I64, DType, Size, Type, converts_f
 from graphdsl.runtime.faults import fault_diagnostic
 from graphdsl.runtime.format import type_text
 from graphdsl.runtime.limits import Limits
-from graphdsl.source.diagnostic import Fault, FaultKind, ProgramError
+from graphdsl.source.diagnostic import Fault, FaultKind, ProgramError, WrongRequest
 
-NOT_FED = FaultKind("E0620", "`{0}` must be fed", "run it with `--feed {0}=…`, or give the input a default")
+NOT_FED = FaultKind("E0620", "`{0}` must be fed", "feed it (`--feed {0}=…`), or give the input a default")
 UNREADABLE = FaultKind(
     "E0621",
     "cannot read the value fed to `{0}`: {1}",
     "a number, `[1, 2]`, `@file.npy`, `@file.npz:entry`, `@file.csv:column`",
 )
 OTHER_DTYPE = FaultKind("E0622", "`{0}` is {1}, and what was fed is {2}", "{3}")
-OTHER_RANK = FaultKind("E0623", "`{0}` is {1}, and what was fed has the shape {2}")
+OTHER_RANK = FaultKind(
+    "E0623", "`{0}` is {1}, and what was fed has {2}", "`1` is a scalar, `[1, 2]` has one axis, `[[1, 2], [3, 4]]` two"
+)
 OTHER_SIZE = FaultKind("E0624", "`{0}` is {1}, and what was fed has size {3} on axis {2}")
 OTHER_DIM = FaultKind("E0625", "`{0}` is {1}, and what was fed has size {3} on axis {2}, but `{4}` is {5}, from `{6}`")
-RANGE = FaultKind("E0626", "`{0}` is {1}, and {2} does not fit that")
+RANGE = FaultKind("E0626", "`{0}` is {1}, and {2} does not fit that", "i32 goes from -2147483648 to 2147483647")
 
 _TOKEN = re.compile(r"\s*([\[\],]|[^\[\],\s]+)")
 _WORDS = {"true": True, "false": False, "nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
@@ -38,19 +40,25 @@ Given = tuple[np.ndarray[Any, Any], bool]  # a value, and whether it is weak: of
 
 
 def fit_all(wanted: Iterable[ir.Feed], given: Mapping[str, Any], limits: Limits, folder: str = ".") -> dict[str, Any]:
-    """The values for a program's feeds, in their run-time form; texts name files relative to `folder`."""
+    """The values for a program's feeds, in their run-time form; texts name files relative to `folder`.
+
+    Raises `WrongRequest` where what is given cannot be read, `ProgramError` where it does not fit the program."""
     fed: dict[str, Any] = {}
     dims: dict[Size, tuple[int, str]] = {}
     problems = []
+    unread = False
     for feed in wanted:
+        value = None
         try:
             if feed.name not in given:
                 raise Fault(NOT_FED, feed.name)
-            fed[feed.name] = fit(feed.name, feed.out.type, read(feed.name, given[feed.name], limits, folder), dims)
+            value = read(feed.name, given[feed.name], limits, folder)
+            fed[feed.name] = fit(feed.name, feed.out.type, value, dims)
         except Fault as fault:
             problems.append(fault_diagnostic(fault, feed))
+            unread |= feed.name in given and value is None
     if problems:
-        raise ProgramError(*problems)
+        raise (WrongRequest if unread else ProgramError)(*problems)
     return fed
 
 
@@ -90,7 +98,7 @@ def fit(name: str, type: Type, given: Given, dims: dict[Size, tuple[int, str]]) 
 
 def _check_shape(name: str, type: Type, shape: tuple[int, ...], dims: dict[Size, tuple[int, str]]) -> None:
     if len(shape) != type.rank:
-        raise Fault(OTHER_RANK, name, str(type), str(list(shape)) if shape else "of a scalar")
+        raise Fault(OTHER_RANK, name, str(type), f"the shape {list(shape)}" if shape else "no axes")
     for axis, (want, size) in enumerate(zip(type.shape, shape, strict=True)):
         if isinstance(want, Size):
             bound, by = dims.setdefault(want, (size, name))

@@ -47,6 +47,10 @@ class ProgramError(Exception):
         self.diagnostics = diagnostics
 
 
+class WrongRequest(ProgramError):
+    """Not the program is wrong, but what is asked of it: a value that cannot be read, a derivative by an int."""
+
+
 @dataclass(frozen=True)
 class FaultKind:
     """A way in which running code can fail. `{0}`, `{1}` … in the texts stand for the numbers given."""
