@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from typing import Any, Protocol
 
@@ -49,10 +50,15 @@ class Engine(Protocol):
         ...
 
 
-def make(program: Program, mode: str, wanted: tuple[str, ...], use_cache: bool = True) -> Engine:
-    """Make a program ready to run and to give the exports `wanted`."""
+def make(
+    program: Program, mode: str, wanted: tuple[str, ...], use_cache: bool = True, counts_memory: bool = False
+) -> Engine:
+    """Make a program ready to run and to give the exports `wanted`. `counts_memory`: also in eager mode the limit of
+    memory holds for all values together."""
     check_mode(mode)
-    return Eager(program, wanted) if mode == "eager" else Graph(program, wanted, use_cache)
+    if mode == "eager":
+        return Eager(program, wanted, counts_memory=counts_memory)
+    return Graph(program, wanted, use_cache)
 
 
 def check_mode(mode: str) -> None:
@@ -64,20 +70,37 @@ def check_mode(mode: str) -> None:
 class Eager:
     """Computes as it goes."""
 
-    def __init__(self, program: Program, wanted: tuple[str, ...], counts: bool = False) -> None:
+    def __init__(
+        self, program: Program, wanted: tuple[str, ...], counts_ops: bool = False, counts_memory: bool = False
+    ) -> None:
         from graphdsl.eager.program import Compiled
 
         begin = time.perf_counter()
         self.program, self.wanted = program, wanted
-        self.compiled = Compiled(program, wanted, counts)
+        self.compiled = Compiled(program, wanted, counts_ops, counts_memory)
         self.made = Made(build=time.perf_counter() - begin)
 
     def run(self, runtime: Runtime) -> Values:
-        results = self.compiled.run(runtime)
+        with self._tracing():
+            results = self.compiled.run(runtime)
         return Values(results.exports, results.derivatives)
 
+    @contextmanager
+    def _tracing(self) -> Iterator[None]:
+        """While code runs that asks how much memory is taken, that is counted."""
+        if not self.compiled.module.counts_memory:
+            yield
+            return
+        import tracemalloc
+
+        tracemalloc.start()
+        try:
+            yield
+        finally:
+            tracemalloc.stop()
+
     def counting(self) -> Eager:
-        return Eager(self.program, self.wanted, counts=True)
+        return Eager(self.program, self.wanted, counts_ops=True)
 
     def peak_bytes(self, run: Callable[[], object]) -> int:
         import tracemalloc

@@ -166,7 +166,7 @@ class Prepared:
         self.checked = checked
         self.warnings = checked.warnings
         self.wanted = tuple(checked.program.exports) if wanted is None else wanted
-        self.engine: Engine = make(checked.program, mode, self.wanted, use_cache)
+        self.engine: Engine = make(checked.program, mode, self.wanted, use_cache, given.limits.counted)
 
     def run(self, sink: Sink) -> Result:
         """Run it; what it prints goes to `sink`. Raises `ProgramError` where it fails."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdsl.api.agreement import Difference, Outcome, first_difference
+from graphdsl.api.agreement import LIMITS, Difference, Outcome, first_difference
 from graphdsl.api.engines import MODES
 from graphdsl.api.program import Given, Prepared, Program
 from graphdsl.cli import status
@@ -45,6 +45,11 @@ def command(source: Source, inputs: Inputs, wrt: str | None, of: str | None, rep
     checked = program.check(given.values, (), y, targets)
     output.diagnostics(checked.warnings)
     first, second = (outcome(program.prepare(mode, given, checked)) for mode in MODES)
+    for mode, found in zip(MODES, (first, second), strict=True):
+        if found.error is not None and found.error.code in LIMITS:  # which strikes where it does
+            output.diagnostics([found.error])
+            output.note(f"that was in {mode} mode; the modes cannot be compared")
+            return status.WRONG_PROGRAM
     difference = first_difference(first, second)
     if difference is None and first.error is None:
         _measure(program, given, repeat, output)

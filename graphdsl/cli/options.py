@@ -57,22 +57,28 @@ def program_options(command: F) -> F:
 
 @dataclass
 class Inputs:
-    """What a command line gives a program: texts by name, a file with params, and the seed."""
+    """What a command line gives a program: texts by name, a file with params, the seed, and a limit in bytes."""
 
     feeds: dict[str, str]
     sets: dict[str, str]
     seed: int
     load: str | None = None
+    memory: int | None = None
 
     def given(self, program: Program) -> Given:
         """The same for a program; a name that it does not have is a wrong command line."""
         from graphdsl.api.program import UnknownName
 
         try:
-            return program.given(self.feeds, self._loaded(program) | self.sets, self.seed)
+            given = program.given(self.feeds, self._loaded(program) | self.sets, self.seed)
         except UnknownName as error:
             option = {"input": "--feed", "param": "--set"}.get(error.kind or "")
             raise click.UsageError(f"{error}{f': use {option}' if option else ''}.") from None
+        if self.memory is not None:
+            from graphdsl.runtime.limits import Limits
+
+            given.limits = Limits(self.memory, counted=True)
+        return given
 
     def _loaded(self, program: Program) -> dict[str, str]:
         """A first value from the file for each param that is not set otherwise; each must be there."""
@@ -91,6 +97,20 @@ class Inputs:
         return {n: f"@{self.load}:{n}" for n in wanted}
 
 
+class Size(click.types.IntParamType):
+    """So many bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from graphdsl.runtime.limits import size_of
+
+        try:
+            return size_of(str(value))
+        except ValueError:
+            self.fail(f"`{value}` is no size, as in `500MB` or `2GiB`.", param, ctx)
+
+
 class Seed(click.types.IntParamType):
     """An i64, as `seed` in a program takes it."""
 
@@ -102,22 +122,32 @@ class Seed(click.types.IntParamType):
 
 
 def input_options(command: F) -> F:
-    """`--feed`, `--set`, `--load` and `--seed`; the command gets them as `inputs`. `--threads` holds for the process."""
+    """`--feed`, `--set`, `--load`, `--seed` and `--memory-limit`; the command gets them as `inputs`. `--threads` holds
+    for the process.
+    """
 
     @click.option("--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="x=3, x=[1,2], x=@x.npy, x=@d.csv:price")
     @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="A param's first value.")
     @click.option("--load", metavar="M.npz", help="The first values of all params that are not set.")
     @click.option("--seed", type=Seed(), default=0, show_default=True, help="The first seed of the random numbers.")
     @click.option("--threads", type=click.IntRange(1, 1024), help="How many threads to use. They change no bit.")
+    @click.option("--memory-limit", type=Size(), metavar="SIZE", help="The most that values may take: 500MB, 2GiB.")
     @functools.wraps(command)
     def wrapped(
-        feeds: tuple[str, ...], sets: tuple[str, ...], load: str | None, seed: int, threads: int | None, **given: Any
+        feeds: tuple[str, ...],
+        sets: tuple[str, ...],
+        load: str | None,
+        seed: int,
+        threads: int | None,
+        memory_limit: int | None,
+        **given: Any,
     ) -> Any:
         if threads is not None:
             from graphdsl.runtime.threads import choose
 
             choose(threads)
-        return command(inputs=Inputs(pairs("--feed", feeds), pairs("--set", sets), seed, load), **given)
+        inputs = Inputs(pairs("--feed", feeds), pairs("--set", sets), seed, load, memory_limit)
+        return command(inputs=inputs, **given)
 
     return wrapped  # type: ignore[return-value]
 

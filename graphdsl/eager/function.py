@@ -154,6 +154,8 @@ class FunctionWriter:
         if self.module.counts_ops:
             ops = sum(isinstance(instr, ir.Apply) and instr not in self.plan.unused for instr in block.body)
             self.add(f"rt.ops += {ops}")
+        if self.module.counts_memory and block.body:
+            self.add("within(rt)", block.body[0])
         for instr in block.body:
             if instr in self.plan.unused:
                 continue

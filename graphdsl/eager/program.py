@@ -21,7 +21,7 @@ from graphdsl.eager.function import FunctionWriter
 from graphdsl.eager.liveness import analyse
 from graphdsl.eager.module import Module
 from graphdsl.eager.records import Recorder
-from graphdsl.eager.support import SUPPORT
+from graphdsl.eager.support import SUPPORT, within
 from graphdsl.ops.op import Setting
 from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, call_label, fault_diagnostic
 from graphdsl.runtime.garbage import fewer_collections
@@ -40,15 +40,22 @@ class Results(NamedTuple):
 
 class Compiled:
     """The Python of one program. `fetch`: the names whose values `run` gives (None: all that are set at the end).
-    `counts_ops`: that counts the ops that run, in the runtime."""
+    `counts_ops`: that counts the ops that run, in the runtime. `counts_memory`: that stays within the limit of memory."""
 
-    def __init__(self, program: Program, fetch: Iterable[str] | None = None, counts_ops: bool = False) -> None:
+    def __init__(
+        self,
+        program: Program,
+        fetch: Iterable[str] | None = None,
+        counts_ops: bool = False,
+        counts_memory: bool = False,
+    ) -> None:
         self.program = program
         names = list(program.exports if fetch is None else fetch)
         self.fetched = {n: program.exports[n] for n in names}
         self.module = Module()
         self.module.counts_calls = has_recursion(program.main)
         self.module.counts_ops = counts_ops
+        self.module.counts_memory = counts_memory
         functions = [program.main, *called_functions(program.main)]
         self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
         recorder = Recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))
@@ -96,11 +103,14 @@ class Compiled:
         return self._results(results)
 
     def _derivatives(self, runtime: Runtime) -> Mapping[str, Callable[..., Any]]:
-        if not self.module.counts_ops:
+        """What takes derivatives; where this program counts something, it counts that in them too."""
+        if not (self.module.counts_ops or self.module.counts_memory):
             return _DERIVATIVES
 
         def watch(ops: int) -> None:
             runtime.ops += ops
+            if self.module.counts_memory:
+                within(runtime)
 
         return {name: partial(function, watch=watch) for name, function in _DERIVATIVES.items()}
 

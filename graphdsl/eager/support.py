@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from math import inf, nan, sqrt
 from typing import Any
@@ -14,6 +15,7 @@ from graphdsl.ops.creation import run_sizes
 from graphdsl.runtime.events import Shown
 from graphdsl.runtime.faults import MOST_CALLS, TOO_DEEP
 from graphdsl.runtime.format import formatted, text
+from graphdsl.runtime.limits import TOO_MUCH, size_text
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Fault
 
@@ -47,6 +49,13 @@ class Shape:
 def allow(rt: Runtime, sizes: Sequence[Any], operands: tuple[int, ...], itemsize: int) -> None:
     """A fault if a tensor of these sizes is more than a run may take."""
     rt.limits.check("a tensor", run_sizes(tuple(sizes), operands), itemsize)
+
+
+def within(rt: Runtime) -> None:
+    """A fault if all values together take more than a run may."""
+    taken = tracemalloc.get_traced_memory()[0]
+    if taken > rt.limits.memory:
+        raise Fault(TOO_MUCH, size_text(taken), size_text(rt.limits.memory))
 
 
 def deeper(rt: Runtime) -> None:
@@ -111,6 +120,7 @@ SUPPORT: dict[str, Any] = {
     "show": show,
     "sqrt": sqrt,
     "tick": tick,
+    "within": within,
     "wrap32": wrap32,
     "wrap64": wrap64,
 }

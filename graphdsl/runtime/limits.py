@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -11,9 +12,9 @@ from math import prod
 from graphdsl.source.diagnostic import Fault, FaultKind
 from graphdsl.source.record import dataclass, field
 
-TOO_LARGE = FaultKind(
-    "E0730", "{0} would take {1}, more than the limit of {2}", "smaller sizes, or a higher --memory-limit"
-)
+_HIGHER = "smaller sizes, or a higher limit of memory (`--memory-limit`)"
+TOO_LARGE = FaultKind("E0730", "{0} would take {1}, more than the limit of {2}", _HIGHER)
+TOO_MUCH = FaultKind("E0730", "all values together would take {0}, more than the limit of {1}", _HIGHER)
 _MOST = 2**63 - 1  # bytes that are told apart
 _SHARE = 0.8  # of what the machine or its container has
 _CGROUP = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -38,10 +39,12 @@ def available_memory() -> int:
 
 @dataclass
 class Limits:
-    """`memory` in bytes; `time` in seconds (None: no limit)."""
+    """`memory` in bytes; `time` in seconds (None: no limit). `counted`: eager mode, too, counts what all values take
+    together, which slows it; else it only asks how large a tensor made from sizes will be."""
 
     memory: int = field(default_factory=available_memory)
     time: float | None = None
+    counted: bool = False
 
     def check(self, what: str, shape: Sequence[int], itemsize: int) -> None:
         """A fault if a tensor of this shape is larger than the limit; to be asked before it is made."""
@@ -52,6 +55,15 @@ class Limits:
     def exceeded(self, what: str, size: int) -> Fault:
         """The fault of something that takes so many bytes."""
         return Fault(TOO_LARGE, what, size_text(size), size_text(self.memory))
+
+
+def size_of(text: str) -> int:
+    """The bytes that `2GB`, `1.5 MiB` or `4096` stand for. Raises `ValueError`."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?) *([kmgt]?)(i?)b?", text.strip().lower())
+    if match is None:
+        raise ValueError(text)
+    number, prefix, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** (" kmgt".index(prefix) if prefix else 0))
 
 
 def size_text(size: int) -> str:

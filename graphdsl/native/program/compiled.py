@@ -177,7 +177,7 @@ class Compiled:
             case Status.STOPPED:
                 return KeyboardInterrupt()
         instr, kind = self.sites.place(memory[Word.SITE])
-        return self._with_trail(effects.failure(Status(status), instr, kind, numbers, memory[Word.LIMIT]))
+        return self._with_trail(effects.failure(Status(status), instr, kind, numbers, memory))
 
     def _with_trail(self, problem: BaseException) -> BaseException:
         """An error of the program, with the calls that led to it."""

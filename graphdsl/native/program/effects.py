@@ -12,7 +12,7 @@ from graphdsl.ops.op import Host
 from graphdsl.runtime import format
 from graphdsl.runtime.events import Shown
 from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, TOO_DEEP, fault_diagnostic
-from graphdsl.runtime.limits import TOO_LARGE, size_text
+from graphdsl.runtime.limits import TOO_LARGE, TOO_MUCH, size_text
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Fault, FaultKind, ProgramError
 
@@ -86,15 +86,23 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-def failure(status: Status, instr: Any, kind: FaultKind | None, numbers: tuple[int, ...], limit: int) -> BaseException:
+def failure(
+    status: Status, instr: Any, kind: FaultKind | None, numbers: tuple[int, ...], memory: Memory
+) -> BaseException:
     """The error of a run that failed in native code."""
     match status:
         case Status.DEPTH:
             fault = Fault(TOO_DEEP, MOST_CALLS)
         case Status.MEMORY:
-            wanted, shown = numbers[0], size_text(limit)
-            fault = Fault(TOO_LARGE, "a tensor", size_text(wanted), shown) if wanted > limit else Fault(NO_MEMORY)
+            fault = _no_memory(numbers[0], memory[Word.USED], memory[Word.LIMIT])
         case _:
             assert kind is not None
             fault = Fault(kind, *numbers)
     return ProgramError(fault_diagnostic(fault, instr))
+
+
+def _no_memory(wanted: int, used: int, limit: int) -> Fault:
+    """What it means that there was none: for a tensor, for all of them together, or in the machine."""
+    if wanted > limit:
+        return Fault(TOO_LARGE, "a tensor", size_text(wanted), size_text(limit))
+    return Fault(TOO_MUCH, size_text(used + wanted), size_text(limit)) if used + wanted > limit else Fault(NO_MEMORY)
