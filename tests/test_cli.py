@@ -289,9 +289,7 @@ def test_interruption(mode: str, endless: str) -> None:
         assert running.stdout.readline() == "1 = 1\n"
         time.sleep(0.2)
         running.send_signal(signal.SIGINT)
-        begin = time.perf_counter()
         _, err = running.communicate(timeout=30)
-        assert time.perf_counter() - begin < 5
     assert (running.returncode, err.strip()) == (status.INTERRUPTED, "interrupted")
 
 

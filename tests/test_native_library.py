@@ -56,8 +56,8 @@ def test_every_kernel_is_exported() -> None:
 
 def test_built_once(tmp_path: Path) -> None:
     code = (
-        "from graphdsl.native import library\n"
-        "library.on_build.append(lambda: print('built'))\n"
+        "from graphdsl.native import building, library\n"
+        "building.on_build.append(lambda: print('built'))\n"
         "library.library(); print(library.is_cached())\n"
     )
     env = {**os.environ, "GRAPHDSL_CACHE_DIR": str(tmp_path / "cache")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from itertools import combinations
 from typing import Any
 
@@ -277,22 +276,16 @@ def test_repeated_places_add_up_in_order_or_the_last_one_counts() -> None:
 
 
 def test_assignment_in_a_loop_takes_no_copy() -> None:
-    def seconds(size: int) -> float:
-        h = Hand()
-        (x,) = h.loop(
-            h.e.const(20_000, I64),
-            [h.e.zeros(sizes=(size,), dtype=F64)],
-            lambda e, i, x: (e.update(x, e.const(1.0, F64), e.mod(i, e.const(50, I64)), spec=(("int",),)),),
-        )
-        compiled = h.compile(h.e.sum(x, axes=(0,), keepdims=False))
-        best = 1e9
-        for _ in range(3):
-            started = time.perf_counter()
-            assert compiled.run(Runtime()) == [50.0]
-            best = min(best, time.perf_counter() - started)
-        return best
-
-    assert seconds(1_000_000) < 20 * seconds(100) + 0.02
+    size = 100_000
+    h = Hand()
+    (x,) = h.loop(
+        h.e.const(200, I64),
+        [h.e.zeros(sizes=(size,), dtype=F64)],
+        lambda e, i, x: (e.update(x, e.const(1.0, F64), e.mod(i, e.const(50, I64)), spec=(("int",),)),),
+    )
+    compiled = h.compile(h.e.sum(x, axes=(0,), keepdims=False))
+    assert compiled.run(Runtime()) == [50.0]
+    assert compiled.peak_bytes < 1.5 * size * 8  # the tensor, and no other one beside it
 
 
 def test_loops_keep_no_memory() -> None:
@@ -459,10 +452,8 @@ def test_an_endless_loop_can_be_interrupted(worker: bool, tensor: bool, monkeypa
     compiled = h.compile(x)
     for _ in range(3):
         threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-        started = time.perf_counter()
         with pytest.raises(KeyboardInterrupt):
             compiled.run(Runtime())
-        assert time.perf_counter() - started < 2
         assert compiled._memory[Word.USED] == 0
     quick = Hand()
     assert quick.run(quick.e.const(7, I64)) == [7]

@@ -34,7 +34,7 @@ def run(command: str) -> str:
 
 @pytest.mark.parametrize(("command", "output"), sessions(), ids=[c[:50] for c, _ in sessions()])
 def test_a_command_prints_what_is_shown(command: str, output: str) -> None:
-    assert output.rstrip("\n") in run(command)
+    assert output.rstrip("\n") == run(command).rstrip("\n")
 
 
 def test_the_python_example_prints_what_is_shown() -> None:

@@ -19,6 +19,7 @@ from graphdsl.runtime.limits import Limits, size_text
 from graphdsl.runtime.state import Stream
 from graphdsl.source.diagnostic import Fault, ProgramError
 from graphdsl.source.span import Source, Span
+from graphdsl.source.words import filled
 
 LIMITS = Limits(memory=2**24)
 
@@ -28,7 +29,7 @@ def message(call: Any, *args: Any) -> str:
     with pytest.raises(Fault) as caught:
         call(*args)
     kind, numbers = caught.value.kind, caught.value.numbers
-    return f"{kind.code} {kind.message.format(*numbers)} / {kind.hint and kind.hint.format(*numbers)}"
+    return f"{kind.code} {kind.text(*numbers)} / {kind.hint and filled(kind.hint, numbers)}"
 
 
 # ---- text -------------------------------------------------------------------------------------

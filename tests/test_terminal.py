@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from graphdsl.cli.main import run
+from graphdsl.native.building import on_build
+
 ROOT = Path(__file__).parents[1]
 ARTICLE = str(ROOT / "samples" / "article.gdl")
 WIDE = """
@@ -84,3 +87,15 @@ def test_a_pipe_gets_its_lines_whole() -> None:
     command = [sys.executable, "-m", "graphdsl", "ops"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=ROOT, check=True)
     assert max(map(len, done.stdout.split("\n"))) > 100
+
+
+@pytest.mark.parametrize("looks_on", [True, False])
+def test_who_looks_on_is_told_what_takes_so_long(
+    looks_on: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["ops", "sqrt"])
+    capsys.readouterr()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: looks_on)
+    for tell in on_build:
+        tell()
+    assert ("building the kernel library" in capsys.readouterr().err.replace("\n", " ")) == looks_on

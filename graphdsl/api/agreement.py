@@ -11,6 +11,7 @@ from graphdsl.ops.types import DType
 from graphdsl.runtime.events import Shown
 from graphdsl.source.diagnostic import Diagnostic
 from graphdsl.source.record import dataclass
+from graphdsl.source.words import counted
 
 # What a run ends with where it hits a limit: no property of the program, and not the same in both modes.
 LIMITS = ("E0730", "E0732", "E0733")
@@ -58,7 +59,7 @@ def _prints(a: Sequence[Event], b: Sequence[Event]) -> Difference | None:
                 return Difference(where, str(one), str(two))
             continue
         if len(one) != len(two):
-            return Difference(where, f"{len(one)} items", f"{len(two)} items")
+            return Difference(where, counted(len(one), "item"), counted(len(two), "item"))
         for x, y in zip(one, two, strict=True):
             if (found := _shown(x, y, f"`{x.name}` in {where}")) is not None:
                 return found
@@ -98,7 +99,7 @@ def _shown(a: Shown, b: Shown, where: str) -> Difference | None:
         return None
     place = tuple(int(i) for i in unequal[0]) if a.shape else ()
     if place:
-        where += f" at [{', '.join(map(str, place))}] ({len(unequal)} of {one.size} elements differ)"
+        where += f" at [{', '.join(map(str, place))}] ({len(unequal)} of {counted(one.size, 'element')} differ)"
     return Difference(where, _text(one[place], a.dtype), _text(two[place], a.dtype), _ulps(one[place], two[place]))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphdsl.check.context import Frame
-from graphdsl.check.problems import counted, nearest
+from graphdsl.check.problems import nearest
 from graphdsl.source.diagnostic import Label
 from graphdsl.source.span import Span
+from graphdsl.source.words import counted
 from graphdsl.syntax import ast
 
 

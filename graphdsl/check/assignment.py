@@ -17,6 +17,7 @@ from graphdsl.core.ir import Leaf, Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Dim, Type
 from graphdsl.source.diagnostic import Label
+from graphdsl.source.words import counted
 from graphdsl.syntax import ast
 
 
@@ -78,7 +79,7 @@ def _unpacked(f: Frame, stmt: ast.Assign) -> Steps[None]:
     if isinstance(given, Tuple) and len(given.items) == len(parts):
         parts = given.items
     elif not has_poison(given):
-        f.error("E0216", f"{kind_name(given)} does not unpack into {len(parts)} places", stmt.value.span)
+        f.error("E0216", f"{kind_name(given)} does not unpack into {counted(len(parts), 'place')}", stmt.value.span)
     for target, part in zip(stmt.targets, parts, strict=True):
         yield _one_target(f, target, part, stmt.value)
 

@@ -31,6 +31,7 @@ from graphdsl.core.ir import Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops.op import REQUIRED, Kind, Op, Param
 from graphdsl.source.span import Span
+from graphdsl.source.words import counted
 from graphdsl.syntax import ast
 
 Args = tuple[ast.Arg, ...]
@@ -280,7 +281,7 @@ def invoke_op(f: Frame, span: Span, op: Op, bindings: list[Binding]) -> Binding:
     params = op.params or ()
     given = OpArgs()
     if len(bindings) > len(params):
-        return f.error("E0209", f"`{op.name}` takes at most {len(params)} arguments", span)
+        return f.error("E0209", f"`{op.name}` takes at most {counted(len(params), 'argument')}", span)
     for param, binding in zip(params, bindings, strict=False):
         value = as_tensor(f, binding, span, f"`{param.name}` of `{op.name}`") if param.kind is Kind.TENSOR else None
         if value is None:

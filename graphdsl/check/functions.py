@@ -14,7 +14,7 @@ from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.dispatch import expression
 from graphdsl.check.instances import Callee, Instance, Passed, emit_call, instance_key, new_frame
 from graphdsl.check.outline import Outline
-from graphdsl.check.problems import counted, in_order
+from graphdsl.check.problems import in_order
 from graphdsl.check.recursion import call_again, check_recursive, fit_to_params, is_recursive, open_instance
 from graphdsl.check.results import check_body
 from graphdsl.check.types import convert_freely, type_text
@@ -34,6 +34,7 @@ from graphdsl.check.values import (
 from graphdsl.core.steps import Steps
 from graphdsl.source.diagnostic import Label
 from graphdsl.source.span import Span
+from graphdsl.source.words import counted
 from graphdsl.syntax import ast
 
 MOST_CALLS = 1000

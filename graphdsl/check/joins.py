@@ -14,6 +14,7 @@ from graphdsl.core.ir import Convert, Undef, Value
 from graphdsl.ops.types import Dim, DType, Size, Type, join_dtypes
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
+from graphdsl.source.words import counted
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Joiner:
             case Items(parts=p), Items(parts=q) if len(p) == len(q):
                 return Items(tuple(self.join(x, y, (*path, i)) for i, (x, y) in enumerate(zip(p, q, strict=True))))
             case Items(parts=p), Items(parts=q):
-                raise JoinProblem(f"has {len(p)} parts on one path and {len(q)} on another")
+                raise JoinProblem(f"has {counted(len(p), 'part')} on one path and {len(q)} on another")
             case Fixed(binding=x), Fixed(binding=y) if same_thing(x, y):
                 return a
         if shape_name(a) == shape_name(b):

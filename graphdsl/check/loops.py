@@ -20,6 +20,7 @@ from graphdsl.core.ir import Block, If, Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops.types import BOOL, I64, Type
 from graphdsl.source.span import Span
+from graphdsl.source.words import counted
 from graphdsl.syntax import ast
 
 Loop = ast.WhileStmt | ast.ForStmt
@@ -191,7 +192,7 @@ def unpack(f: Frame, targets: tuple[ast.Name, ...], item: Binding, span: Span) -
         parts = (POISON,) * len(targets)
         if not has_poison(item):
             hint = "a tensor's rows: `x[0]`, `x[1]`" if isinstance(item, Tensor) else None
-            f.error("E0216", f"{kind_name(item)} does not unpack into {len(targets)} names", span, hint)
+            f.error("E0216", f"{kind_name(item)} does not unpack into {counted(len(targets), 'name')}", span, hint)
     for target, part in zip(targets, parts, strict=True):
         if names.assignable(f, target):
             names.bind(f, target, part)

@@ -48,8 +48,3 @@ def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
 
     close = get_close_matches(name, [k for k in known if k[0] not in "%$"], 1, alike)
     return close[0] if close else None
-
-
-def counted(n: int, noun: str) -> str:
-    """`1 argument`, `2 arguments`."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

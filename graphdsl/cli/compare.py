@@ -17,6 +17,7 @@ from graphdsl.cli.options import Inputs, input_options, names, one_name, output_
 from graphdsl.cli.output import Output
 from graphdsl.source.diagnostic import ProgramError, WrongRequest
 from graphdsl.source.span import Source
+from graphdsl.source.words import counted
 
 if TYPE_CHECKING:
     from graphdsl.api.measure import Contest, Timing
@@ -84,7 +85,7 @@ def _verdict(outcome: Outcome, difference: Difference | None, output: Output) ->
         same = difference is None
         output.event("agreement", identical=same, values=values, gradients=gradients, prints=lines, **found)
     elif difference is None:
-        parts = [_counted(values, "value"), _counted(gradients, "gradient"), _counted(lines, "printed line")]
+        parts = [counted(values, "value"), counted(gradients, "gradient"), counted(lines, "printed line")]
         if outcome.error is not None:
             parts.append(f"the error at line {outcome.error.span.line}")
         shown = ", ".join(p for p in parts if p[0] != "0") or "nothing to compare"
@@ -95,11 +96,7 @@ def _verdict(outcome: Outcome, difference: Difference | None, output: Output) ->
         for mode, text in zip(MODES, (difference.first, difference.second), strict=True):
             output.line(f"  {mode:<{width}}  {text}")
         if difference.ulps is not None:
-            output.line(f"  {_counted(difference.ulps, 'ulp')} apart")
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+            output.line(f"  {difference.ulps:,} ulp{'s' * (difference.ulps != 1)} apart")
 
 
 def _measure(program: Program, given: Given, repeat: int | None, output: Output) -> None:
@@ -172,7 +169,7 @@ def _ratio(contest: Contest) -> str:
     faster = ratio.median >= 1
     median, low, high = (r if faster else 1 / r for r in (ratio.median, ratio.low, ratio.high))
     text = f"graph is {median:.3g} times {'faster' if faster else 'slower'} than eager"
-    text += f" ({min(low, high):.3g} to {max(low, high):.3g}, {_counted(runs, 'run')} each)"
+    text += f" ({min(low, high):.3g} to {max(low, high):.3g}, {counted(runs, 'run')} each)"
     if ratio.pays_back is None:
         return f"{text}, and never pays back its compile time"
     return f"{text}, and has paid back its compile time from run {ratio.pays_back:,} on"

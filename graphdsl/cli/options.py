@@ -12,6 +12,7 @@ import click
 
 from graphdsl.cli import status
 from graphdsl.cli.output import Output
+from graphdsl.native.building import on_build
 from graphdsl.source.diagnostic import Fault, ProgramError, WrongRequest
 from graphdsl.source.files import MOST_BYTES, read_source, source_of
 from graphdsl.source.record import dataclass
@@ -33,6 +34,7 @@ def output_options(command: F) -> F:
     @functools.wraps(command)
     def wrapped(as_json: bool, color: str, **given: Any) -> int:
         output = Output(as_json, color)
+        on_build[:] = [output.building]
         try:
             code = command(output=output, **given)
             return code if isinstance(code, int) else status.DONE

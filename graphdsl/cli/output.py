@@ -75,10 +75,17 @@ class Output:
             self.line(line)
 
     def note(self, text: str) -> None:
-        """A line on stderr, without --json."""
+        """A line on stderr, without --json; wrapped to a terminal."""
         if not self.as_json:
+            from graphdsl.render.columns import wrapped
+
             sys.stdout.flush()
-            sys.stderr.write(text + "\n")
+            sys.stderr.write(wrapped(text, width(sys.stderr)) + "\n")
+
+    def building(self) -> None:
+        """The kernel library is about to be built: somebody who looks on is told what takes so long."""
+        if sys.stderr.isatty():
+            self.note("note: building the kernel library for this machine, which is done once and takes some seconds")
 
     def sink(self) -> TextSink | JsonSink:
         """What takes the prints of a running program."""

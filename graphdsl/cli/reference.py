@@ -111,7 +111,7 @@ def details(op: Op) -> Iterator[tuple[str, str]]:
     if isinstance(op.compute, Elementwise):
         yield "error", "none" if op.bound == 0 else f"at most {op.bound} ulp"
     for number, fault in enumerate(op.faults):
-        yield "" if number else "can fail", f"{fault.code} {fault.message.format(*'………………')}"
+        yield "" if number else "can fail", f"{fault.code} {fault.text(*'………………')}"
     if op.effect is not Effect.NONE:
         yield "effect", {Effect.RANDOM: "draws from the random stream", Effect.READ: "reads a file"}[op.effect]
     rules = list(derivatives(op))

@@ -6,11 +6,11 @@ What builds it (`assembly`) is imported only where the cache does not have it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from functools import cache
 from importlib import resources
 
 from graphdsl.native import cache as objects
+from graphdsl.native.building import on_build
 from graphdsl.native.linked import Linked, process_symbols
 from graphdsl.native.target import host
 
@@ -29,9 +29,6 @@ IMPORTS = (
 )
 _PACKAGES = ("graphdsl.native", "graphdsl.ops", "graphdsl.ops.math")
 _END_OF_NAMES = b"\0"
-
-# Called once, before the library is compiled: the command line says so on stderr.
-on_build: list[Callable[[], None]] = []
 
 
 @cache

@@ -19,16 +19,7 @@ GROUP = "linear algebra"
 
 
 def _mismatch(a: Type, b: Type, m: Dim, n: Dim) -> TypeProblem:
-    match a.rank, b.rank:
-        case 1, 1:
-            text = f"cannot multiply vectors: {m} elements against {n}"
-        case 1, _:
-            text = f"cannot multiply: a vector of {m} elements against {n} rows"
-        case _, 1:
-            text = f"cannot multiply: {m} columns against a vector of {n} elements"
-        case _:
-            text = f"cannot multiply matrices: {m} columns against {n} rows"
-    return TypeProblem("E0303", text, f"the operands are {a} and {b}")
+    return TypeProblem("E0303", inner_fault(a.rank, b.rank).text(m, n), f"the operands are {a} and {b}")
 
 
 def inner_fault(rank_a: int, rank_b: int) -> FaultKind:

@@ -14,6 +14,7 @@ from graphdsl.ops.op import Composite, Kind, Op, Param, TypeProblem
 from graphdsl.ops.shape import dims_of, merged
 from graphdsl.ops.type_rules import arithmetic, same_dims
 from graphdsl.source.record import dataclass
+from graphdsl.source.words import counted
 
 if TYPE_CHECKING:
     from graphdsl.core.emit import Emit
@@ -56,7 +57,9 @@ def _read(subscripts: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels |
     given, arrow, result = text.partition("->")
     parts = given.split(",")
     if len(parts) != len(ranks):
-        raise TypeProblem("E0305", f"`{subscripts}` is for {len(parts)} operands, and {len(ranks)} are given")
+        raise TypeProblem(
+            "E0305", f"`{subscripts}` is for {counted(len(parts), 'operand')}, and {len(ranks)} are given"
+        )
     inputs = [_labels(part, rank, i) for i, (part, rank) in enumerate(zip(parts, ranks, strict=True))]
     if not arrow:
         return inputs, None

@@ -16,6 +16,7 @@ from graphdsl.ops.shape import dim_value
 from graphdsl.ops.type_rules import arithmetic_dtype, elementwise, int_dtype, same_dims
 from graphdsl.ops.types import BOOL, I64, Size, Type
 from graphdsl.source.diagnostic import Fault
+from graphdsl.source.words import counted
 
 if TYPE_CHECKING:
     from graphdsl.core.emit import Emit
@@ -80,7 +81,7 @@ def same_size(e: Emit, a: Value, i: int, b: Value, j: int, axes: tuple[int, int]
     same = same_dims(a.type.shape[i], b.type.shape[j])
     if same is None:
         sizes = a.type.shape[i], b.type.shape[j]
-        raise TypeProblem("E0303", faults.AXES.message.format(*sizes, *shown))
+        raise TypeProblem("E0303", faults.AXES.text(*sizes, *shown))
     size = dim_value(e, a, i)
     return e.same_size(size, dim_value(e, b, j), axes=shown) if same[1] else size
 
@@ -174,8 +175,8 @@ def _check_spec(x: Type, spec: Spec, operands: tuple[Value, ...]) -> None:
     if masks:
         used += masks[0] - 1
     if used > x.rank:
-        what = "a scalar cannot be indexed" if not x.rank else f"{used} indices on {x}, which has {x.rank} axes"
-        raise TypeProblem("E0307", what)
+        what = f"{counted(used, 'index')} on {x}, which has {counted(x.rank, 'axis')}"
+        raise TypeProblem("E0307", what if x.rank else "a scalar cannot be indexed")
     if len(masks) > 1 or (masks and any(entry[0] in ("tensor", "take") for entry in spec)):
         raise TypeProblem("E0307", "an index takes one mask, and no int tensor beside it")
     if masks == [0]:

@@ -24,6 +24,7 @@ from graphdsl.ops.places import Entry, Spec, entries, flat_place, source_place
 from graphdsl.ops.type_rules import arithmetic_dtype, broadcast, joined_dtype, same_dims
 from graphdsl.ops.types import I64, Dim, DType, Size, Type
 from graphdsl.source.diagnostic import Fault
+from graphdsl.source.words import counted
 
 if TYPE_CHECKING:
     from graphdsl.core.emit import Emit
@@ -92,14 +93,17 @@ def _scatter_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> T
     lead = v.rank - len(shape)
     if lead > 0 and any(d != 1 for d in v.shape[:lead]):
         raise TypeProblem(
-            "E0302", f"a value of rank {v.rank} does not fit the {len(shape)} axes it is assigned to", operand=1
+            "E0302",
+            f"a value of rank {v.rank} does not fit the {counted(len(shape), 'axis')} it is assigned to",
+            operand=1,
         )
     for axis, (d, size) in enumerate(zip(reversed(v.shape), reversed(shape), strict=False)):
         same = (size, False) if d == 1 else same_dims(d, size)
         if same is None:
             raise TypeProblem(
                 "E0302",
-                f"{d} values do not fit the {size} elements they are assigned to (axis {len(shape) - 1 - axis})",
+                f"{d} values do not fit the {counted(size, 'element')} they are assigned to "
+                f"(axis {len(shape) - 1 - axis})",
                 "sizes must be equal, or the value's 1",
                 1,
             )

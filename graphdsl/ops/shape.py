@@ -25,6 +25,7 @@ from graphdsl.ops.type_rules import (
 )
 from graphdsl.ops.types import I64, Dim, Size, Type
 from graphdsl.source.diagnostic import Fault
+from graphdsl.source.words import counted
 
 if TYPE_CHECKING:
     from graphdsl.core.emit import Emit
@@ -132,7 +133,7 @@ def _reshape_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> T
         shown = ", ".join(str(s) for s in sizes)
         raise TypeProblem(
             "E0306",
-            f"cannot reshape {count(x.shape)} elements ({x}) into [{shown}], which has {count(shape)}",
+            f"cannot reshape {counted(count(x.shape), 'element')} ({x}) into [{shown}], which has {count(shape)}",
         )
     settled = same is True and not unknown
     return Typing(operands, (x.with_shape(shape),), not settled, {"sizes": sizes})
@@ -144,7 +145,7 @@ def _missing(x: Type, others: tuple[Dim, ...]) -> Dim:
     if have is not None and rest is not None:
         if rest == 0 or have % rest:
             raise TypeProblem(
-                "E0306", f"cannot reshape {have} elements ({x}): {rest} of the sizes given do not divide it"
+                "E0306", f"cannot reshape {counted(have, 'element')} ({x}): {rest} of the sizes given do not divide it"
             )
         return have // rest
     left = list(x.shape)

@@ -11,6 +11,7 @@ from typing import Literal
 
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
+from graphdsl.source.words import filled
 
 MOST_TRAIL = 64  # calls noted with a fault of a run: the innermost ones
 
@@ -53,7 +54,7 @@ class WrongRequest(ProgramError):
 
 @dataclass(frozen=True)
 class FaultKind:
-    """A way in which running code can fail. `{0}`, `{1}` … in the texts stand for the numbers given."""
+    """A way in which running code can fail. `{0}`, `{1:row}` … in the texts stand for the numbers given."""
 
     code: str
     message: str
@@ -61,8 +62,12 @@ class FaultKind:
 
     def diagnostic(self, span: Span, numbers: tuple[int | str, ...], trail: tuple[Label, ...] = ()) -> Diagnostic:
         """The diagnostic for one failure of this kind at `span`."""
-        hint = self.hint.format(*numbers) if self.hint else None
-        return Diagnostic(self.code, self.message.format(*numbers), span, hint, trail=trail)
+        hint = filled(self.hint, numbers) if self.hint else None
+        return Diagnostic(self.code, self.text(*numbers), span, hint, trail=trail)
+
+    def text(self, *numbers: object) -> str:
+        """The message for these numbers."""
+        return filled(self.message, numbers)
 
 
 class Fault(Exception):
@@ -74,4 +79,4 @@ class Fault(Exception):
         self.numbers = numbers
 
     def __str__(self) -> str:
-        return self.kind.message.format(*self.numbers)
+        return self.kind.text(*self.numbers)

@@ -31,6 +31,15 @@ CONTESTS = [
     ),
     *(
         Contest(
+            f"assignment to a million elements against a hundred, {mode}",
+            Side("program", ("assignments-many", mode)),
+            Side("program", ("assignments-few", mode)),
+            20.0,
+        )
+        for mode in ("eager", "graph")
+    ),
+    *(
+        Contest(
             f"{'×'.join(sizes)} f32 against NumPy, {threads} thread{'s'[: threads - 1]}",
             Side("product", sizes, threads),
             Side("numpy_product", sizes, threads),

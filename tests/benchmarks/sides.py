@@ -22,7 +22,16 @@ VECTORS = """param w = ones(16) * 0.5
 s = w
 for i in 0..2000 { s = s * 0.999 + w * 0.5 - s * w * 0.001 }
 print sum(grad(sum(s), w))"""
-PROGRAMS = {"counter": COUNTER, "scalars": SCALARS, "vectors": VECTORS}
+ASSIGNMENTS = """x = zeros({size})
+for i in 0..20000 {{ x[i % 50] = 1.0 }}
+print sum(x[:50])"""
+PROGRAMS = {
+    "counter": COUNTER,
+    "scalars": SCALARS,
+    "vectors": VECTORS,
+    "assignments-few": ASSIGNMENTS.format(size=100),
+    "assignments-many": ASSIGNMENTS.format(size=1_000_000),
+}
 
 
 def quickest(f: Callable[[], object], seconds: float = 1.0) -> float:
