@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Sequence
 from math import inf, nan, sqrt
 from typing import Any
@@ -53,6 +52,8 @@ def allow(rt: Runtime, sizes: Sequence[Any], operands: tuple[int, ...], itemsize
 
 def within(rt: Runtime) -> None:
     """A fault if all values together take more than a run may."""
+    import tracemalloc  # which takes 1 ms, and few runs ask for it
+
     taken = tracemalloc.get_traced_memory()[0]
     if taken > rt.limits.memory:
         raise Fault(TOO_MUCH, size_text(taken), size_text(rt.limits.memory))
