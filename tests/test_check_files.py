@@ -81,3 +81,48 @@ def test_columns_of_a_csv_are_a_matrix(tmp_path: Path, mode: str) -> None:
     found = load(str(file)).run(mode=mode)
     assert found["x"].tolist() == [[2.5, 1.0], [4.5, 3.0]]
     assert found["y"].tolist() == [[1.0], [3.0]]
+
+
+COMPUTED = """
+n = 2
+for i in 0..n { x = [1.0, 2.0, 3.0] * i; save "t{i:02d}.npy", x }
+p = "t{n - 1:02d}.npy"
+a: f64[m] = load(p)
+s = 0.0
+for i in 0..n { y: f64[3] = load("t{i:02d}.npy"); s += sum(y) }
+fn f(q) { r: f64[3] = load(q); return r }
+b = f("t{n - 1:02d}.npy")
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_path_of_an_annotated_load_is_computed(tmp_path: Path, mode: str) -> None:
+    file = tmp_path / "a.gdl"
+    file.write_text(COMPUTED, "utf-8")
+    found = load(str(file)).run(mode=mode)
+    assert (found["a"].tolist(), found["m"], found["s"], found["b"].tolist()) == (
+        [1.0, 2.0, 3.0],
+        3,
+        6.0,
+        [1.0, 2.0, 3.0],
+    )
+    file.write_text("n = 7\nx: f64[3] = load('t{n}.npy')".replace("'", '"'), "utf-8")
+    with pytest.raises(ProgramError) as caught:
+        load(str(file)).run(mode=mode)
+    assert (caught.value.diagnostics[0].code, caught.value.diagnostics[0].span.line) == ("E0601", 2)
+    assert "t7.npy" in caught.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('n = 2; x = load("t{n}.npy")', "E0320"),
+        ("x: f64[3] = load(3)", "E0320"),
+        ('n = 2; x: f64[3] = load("a.npz", "e{n}")', "E0320"),
+        ('x: f64[3] = load(entry="a")', "E0"),
+        ("x: f64[3] = load(nope)", "E0201"),
+    ],
+)
+def test_what_cannot_be_loaded(text: str, code: str) -> None:
+    for mode in MODES:
+        assert code in said(Source("a.gdl", text), mode)[-1]

@@ -1,6 +1,7 @@
 """`load` and `save`.
 
-The path and entry of a `load` are known when the program is checked; its type is the annotation, else what the file says.
+The entry of a `load` is known when the program is checked; its type is the annotation, else what the file says, and then
+the path is known, too.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import known
 from graphdsl.check.printing import default_typed, evaluated, parts_of, source_text
 from graphdsl.check.types import declared_type
-from graphdsl.check.values import NONE, POISON, Binding, Static, Str, Tensor, has_poison, kind_name
+from graphdsl.check.values import NONE, POISON, Binding, Special, Static, Str, Tensor, has_poison, kind_name
 from graphdsl.core.ir import Item, Save
 from graphdsl.core.steps import Steps
+from graphdsl.ops.files import Hole
 from graphdsl.ops.types import Size, Type
 from graphdsl.source.diagnostic import Fault
 from graphdsl.source.span import Span
@@ -39,23 +41,39 @@ def load(f: Frame, node: ast.CallExpr, annotation: ast.TypeExpr | None) -> Steps
         for arg in node.args:
             yield expression(f, arg.value)
         return POISON
-    words: dict[str, Static | None] = {"entry": None}
-    for name, args in found.items():
-        binding, value = yield known(f, _names_apart(args[0].value))
-        if has_poison(binding):
-            return POISON
-        if binding is not NONE and not _is_word(value, name == "entry"):
-            wanted = "a plain string" + (" or a list of them" if name == "entry" else "")
-            wanted += ", known when the program is checked"
-            return f.error("E0320", f"`{name}` of `load` must be {wanted}", args[0].value.span)
-        words[name] = value
-    path = words["path"]
-    if not isinstance(path, str):
+    if "path" not in found:
         return f.error("E0320", "`load` needs the path of a file", node.span)
-    type = _annotated(annotation) if annotation is not None else _header(f, path, words["entry"], node.span)
+    where = found["path"][0].value
+    path: Binding = yield expression(f, where)
+    entry: Static | Special | None = None
+    if "entry" in found:
+        entry = yield _entry(f, found["entry"][0].value)
+    if has_poison(path) or isinstance(entry, Special):
+        return POISON
+    if not isinstance(path, Str):
+        return f.error("E0320", f"`path` of `load` is a string, not {kind_name(path)}", where.span)
+    if annotation is None and path.plain is None:
+        hint = "say what it holds: `x: f64[n] = load(…)`"
+        return f.error("E0320", "a file whose name is known only as the program runs has no type yet", where.span, hint)
+    type = _header(f, path.plain or "", entry, node.span) if annotation is None else _annotated(annotation)
     if type is None:
         return POISON
-    return f.apply("load", node.span, (), path=path, entry=words["entry"], type=type)
+    words = [p.value for p in path.parts if isinstance(p, Item)]
+    parts = tuple(p if isinstance(p, str) else Hole(p.value.type.dtype, p.spec) for p in path.parts)
+    return f.apply("load", node.span, words, path=parts, entry=entry, type=type)
+
+
+def _entry(f: Frame, node: ast.Expr) -> Steps[Static | Special | None]:
+    """The name of a column or an entry, or several; a poison if it is none."""
+    found: tuple[Binding, Static | None] = yield known(f, _names_apart(node))
+    binding, value = found
+    if has_poison(binding):
+        return POISON
+    if binding is not NONE and not _is_word(value):
+        wanted = "a plain string or a list of them, known when the program is checked"
+        f.error("E0320", f"`entry` of `load` must be {wanted}", node.span)
+        return POISON
+    return value
 
 
 def _names_apart(node: ast.Expr) -> ast.Expr:
@@ -63,8 +81,8 @@ def _names_apart(node: ast.Expr) -> ast.Expr:
     return ast.TupleLit(node.span, node.items) if isinstance(node, ast.ListLit) else node
 
 
-def _is_word(value: Static | None, listed: bool) -> bool:
-    if listed and isinstance(value, tuple):
+def _is_word(value: Static | None) -> bool:
+    if isinstance(value, tuple):
         return bool(value) and all(isinstance(v, str) for v in value)
     return isinstance(value, str)
 

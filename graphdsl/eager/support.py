@@ -13,9 +13,9 @@ from graphdsl.eager.tape import tick
 from graphdsl.ops.creation import run_sizes
 from graphdsl.runtime.events import Shown
 from graphdsl.runtime.faults import MOST_CALLS, TOO_DEEP
-from graphdsl.runtime.format import formatted, text
 from graphdsl.runtime.limits import TOO_MUCH, size_text
 from graphdsl.runtime.state import Runtime
+from graphdsl.runtime.texts import written
 from graphdsl.source.diagnostic import Fault
 
 # ---- numbers ----------------------------------------------------------------------------------
@@ -84,18 +84,6 @@ def show(rt: Runtime, instr: ir.Print, values: Sequence[Any]) -> None:
         rt.sink.text(line, written(item, left))
     if run:
         rt.sink.values(line, run)
-
-
-def written(parts: ir.Text, values: Any) -> str:
-    """A text with its values put in."""
-    shown = []
-    for part in parts:
-        if isinstance(part, str):
-            shown.append(part)
-        else:
-            value, dtype = next(values), part.value.type.dtype
-            shown.append(text(value, dtype) if part.spec is None else formatted(value, dtype, part.spec))
-    return "".join(shown)
 
 
 def save(rt: Runtime, instr: ir.Save, words: Sequence[Any], values: Sequence[Any]) -> None:

@@ -5,16 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from graphdsl.ops.op import Attrs, Effect, Host, Kind, Op, Param, Setting, Typing
-from graphdsl.ops.types import Type
+from graphdsl.ops.types import DType, Type
+from graphdsl.source.record import dataclass
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Hole:
+    """Where a value stands in a text, by its format if it has one."""
+
+    dtype: DType
+    spec: str | None
+
+    def __repr__(self) -> str:
+        return f"{{{self.dtype.value}{'' if self.spec is None else f':{self.spec}'}}}"
 
 
 def _load_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
     """`type` is the annotation, or what the header of the file said when the program was checked."""
-    return Typing((), (attrs["type"],), True)
+    return Typing(tuple(t.dtype for t in types), (attrs["type"],), True)
 
 
-def _load(runtime: Any, *, path: str, entry: Any, type: Type) -> Any:
-    return runtime.load(path, entry, type)
+def _load(runtime: Any, *words: Any, path: tuple[str | Hole, ...], entry: Any, type: Type) -> Any:
+    """`words` are the values in the path."""
+    return runtime.load(path, words, entry, type)
 
 
 LOAD = Op(

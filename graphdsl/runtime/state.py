@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from graphdsl.ops.files import Hole
 from graphdsl.ops.types import DType, Type
 from graphdsl.runtime.events import Recorded, Sink
 from graphdsl.runtime.limits import Limits
@@ -55,11 +56,13 @@ class Runtime:
     ops: int = 0
     files: Files | None = None
 
-    def load(self, path: str, entry: Any, type: Type) -> Any:
-        """A value from a file, of the type that the program was checked with."""
+    def load(self, path: Sequence[str | Hole], words: Sequence[Any], entry: Any, type: Type) -> Any:
+        """A value from a file, of the type that the program was checked with; `words` are the values in its path."""
         from graphdsl.runtime import files
+        from graphdsl.runtime.texts import filled
 
-        return (self.files or files).load(self.folder, path, entry, type, self.limits)
+        name = filled(path, iter(words))
+        return (self.files or files).load(self.folder, name, entry, type, self.limits)
 
     def save(self, path: str, items: Sequence[tuple[str, DType, Any]]) -> None:
         """Write named values to a file, whole or not at all."""

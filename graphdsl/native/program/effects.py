@@ -9,11 +9,11 @@ from graphdsl.core import ir
 from graphdsl.native.program.memory import Memory
 from graphdsl.native.program.words import Status, Word
 from graphdsl.ops.op import Host
-from graphdsl.runtime import format
 from graphdsl.runtime.events import Shown
 from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, TOO_DEEP, fault_diagnostic
 from graphdsl.runtime.limits import TOO_LARGE, TOO_MUCH, size_text
 from graphdsl.runtime.state import Runtime
+from graphdsl.runtime.texts import written
 from graphdsl.source.diagnostic import Fault, FaultKind, ProgramError
 
 _WORD = (1 << 64) - 1
@@ -28,7 +28,7 @@ def perform(runtime: Runtime, instr: Any, values: Sequence[Any]) -> tuple[Any, .
         case ir.Fail():
             raise _failed(instr, left)
         case ir.Save(path=path, items=items):
-            name = _text(path, left)
+            name = written(path, left)
             runtime.save(name, [(i.name, i.value.type.dtype, next(left)) for i in items])
         case ir.Apply(op=op, attrs=attrs):
             assert isinstance(op.compute, Host)
@@ -40,7 +40,7 @@ def perform(runtime: Runtime, instr: Any, values: Sequence[Any]) -> tuple[Any, .
 def _failed(instr: ir.Fail, left: Iterator[Any]) -> ProgramError:
     """The numbers come first, then the words; a text is {0} of the message."""
     numbers = tuple(int(next(left)) for _ in instr.numbers)
-    text = () if instr.text is None else (_text(instr.text, left),)
+    text = () if instr.text is None else (written(instr.text, left),)
     return ProgramError(fault_diagnostic(Fault(instr.kind, *text, *numbers, *instr.words), instr))
 
 
@@ -54,20 +54,9 @@ def _print(runtime: Runtime, instr: ir.Print, items: Sequence[Any], left: Iterat
         if shown:
             runtime.sink.values(line, shown)
             shown = []
-        runtime.sink.text(line, _text(item, left))
+        runtime.sink.text(line, written(item, left))
     if shown:
         runtime.sink.values(line, shown)
-
-
-def _text(parts: ir.Text, left: Iterator[Any]) -> str:
-    found = []
-    for part in parts:
-        if isinstance(part, str):
-            found.append(part)
-        else:
-            value, dtype = next(left), part.value.type.dtype
-            found.append(format.formatted(value, dtype, part.spec) if part.spec else format.text(value, dtype))
-    return "".join(found)
 
 
 def seed_from(runtime: Runtime, memory: Memory) -> None:
