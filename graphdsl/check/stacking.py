@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from graphdsl.check.carrying import Carried
 from graphdsl.check.context import Frame
-from graphdsl.check.joins import Bottom, hold, types_in
+from graphdsl.check.joins import Bottom, hold, joined, types_in
 from graphdsl.check.sources import Source
 from graphdsl.check.values import NOTHING, POISON, Binding, Slot, Special, Tensor, Tuple, has_poison, kind_name, leaves
 from graphdsl.core.ir import Block, If, Value
-from graphdsl.ops.types import Dim, Size, Type
+from graphdsl.ops.types import Dim, Size, Type, join_dtypes
 from graphdsl.source.span import Span
 
 
@@ -49,11 +49,16 @@ def _like(item: Binding, parts: list[Binding]) -> Binding:
 
 def _room(f: Frame, row: Value, source: Source, before: tuple[Value, Value | None] | None, span: Span) -> Value:
     """What holds the rows so far; new at the first trip."""
+    old, is_set = before or (None, None)
+    type = row.type
+    if old is not None:  # rows of a later trip may be of a larger type
+        dtype, weak = join_dtypes((old.type, row.type), f.shared.setting.default_float)
+        type = Type(dtype, row.type.shape, weak)
+        old = joined(f, old, Type(dtype, old.type.shape, weak), span)
     first = Block()
     outside = f.open(first)
-    made = zeros(f, source, [f.size(row, a, span) for a in range(row.type.rank)], row.type, span)
+    made = zeros(f, source, [f.size(row, a, span) for a in range(row.type.rank)], type, span)
     f.open(outside)
-    old, is_set = before or (None, None)
     if old is None or is_set is None:
         f.block.body += first.body
         return made
