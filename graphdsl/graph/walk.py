@@ -7,10 +7,10 @@ where it comes to a value that may be a target, that is found. Regions are in `.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Leaf, ParamTarget, Value, While
@@ -22,7 +22,7 @@ from graphdsl.graph import regions
 from graphdsl.graph.between import GraphBetween
 from graphdsl.graph.frames import Frames
 from graphdsl.graph.ir import NewShadow, Push, Put, Read, Record, Result, Take
-from graphdsl.graph.links import GraphLinks, saved, summed
+from graphdsl.graph.links import Field, GraphLinks, saved, summed
 from graphdsl.graph.rename import graph_body
 from graphdsl.graph.saving import PLACE, Saving, Tape
 from graphdsl.graph.walking import Flag, State, as_value, either, negated
@@ -30,6 +30,8 @@ from graphdsl.ops.op import Setting
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import Type
 from graphdsl.source.span import Span
+
+T = TypeVar("T")
 
 
 class Walk(ABC):
@@ -338,10 +340,10 @@ class Walk(ABC):
                     fields = [(i, v) for i, v in enumerate(values) if saved(record, i) in self.between.values]
                     self._begin(self.shadow, record, out, fields, state)
                 case Read(record=record, at=at, fields=indices, outs=outs):
-                    self._begin(self.shadow, record, at, list(zip(indices, outs, strict=True)), state)
+                    self._begin(self.shadow, record, at, self._kept(saved, record, indices, outs), state)
                 case Take(shadow=shadow, record=record, at=at, fields=indices, outs=outs):
                     if (shadow, at, record) not in overwritten:
-                        given = list(zip(indices, outs, strict=True))
+                        given = self._kept(summed, record, indices, outs)
                         self._begin(partial(self.shadow_of, shadow), record, at, given, state)
                 case Put(shadow=shadow, record=record, at=at):
                     given = self._put_fields(instr, state)
@@ -366,14 +368,14 @@ class Walk(ABC):
 
     def read(self, instr: Read, totals: list[Value | None], state: State) -> None:
         """Sums for saved values go back to where those are kept."""
-        given = [(i, t) for i, t in zip(instr.fields, totals, strict=True) if t is not None]
+        given = [(i, t) for i, t in self._kept(saved, instr.record, instr.fields, totals) if t is not None]
         if given:
             self._put(self.shadow(), instr, given)
         self.pass_on(instr.at, None, state)
 
     def take(self, instr: Take, totals: list[Value | None], state: State) -> None:
         """Sums for what was taken from a shadow are kept in a shadow of that one."""
-        given = [(i, t) for i, t in zip(instr.fields, totals, strict=True) if t is not None]
+        given = [(i, t) for i, t in self._kept(summed, instr.record, instr.fields, totals) if t is not None]
         self._put(self.shadow_of(instr.shadow), instr, given)
         self.pass_on(instr.shadow, None, state)
 
@@ -382,6 +384,12 @@ class Walk(ABC):
         if instr.shadow in state.sums:
             given = [(i, self.zeros(v)) for i, v in self._put_fields(instr, state)]
             self._put(self.shadow_of(instr.shadow), instr, given)
+
+    def _kept(
+        self, field: Callable[[Record, int], Field], record: Record, indices: Iterable[int], given: Iterable[T]
+    ) -> list[tuple[int, T]]:
+        """What is given for the fields to which a target leads: a value may be live for its place alone."""
+        return [(i, v) for i, v in zip(indices, given, strict=True) if field(record, i) in self.between.values]
 
     def _put(self, shadow: Value, instr: Any, given: list[tuple[int, Value]]) -> None:
         if given:
