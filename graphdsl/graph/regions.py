@@ -88,6 +88,8 @@ def _merge(walk: Walk, instr: If, cond: Value, ends: list[tuple[Block, State]], 
     joined = _Joined()
     sums: dict[Value, Value | None] = {}
     for v in dict.fromkeys((*then.sums, *orelse.sums)):
+        if walk.links.inside(v, instr):
+            continue  # the walk of the branch ended before it came to where that is made
         a, b = then.sums.get(v), orelse.sums.get(v)
         if not _float(v) or a is b:
             sums[v] = a
