@@ -5,16 +5,15 @@ from __future__ import annotations
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.expect import int_scalar_of
-from graphdsl.check.values import POISON, Binding
+from graphdsl.check.values import POISON, Binding, Tensor
 from graphdsl.core.ir import Block, Fail, If, Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops import faults
+from graphdsl.ops.ranges import known_count, strided_count, unit_count
 from graphdsl.ops.types import I64, Size, Type
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
-
-MOST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def range_of(f: Frame, node: ast.Range) -> Steps[RangeParts | None]:
     ends = getattr(start, "static", None), getattr(stop, "static", None), known_step
     known = None
     if all(type(e) is int for e in ends):
-        known = min(len_of(*ends), MOST)  # type: ignore[arg-type]
+        known = known_count(*ends)  # type: ignore[arg-type]
     count = _count(f, node.span if node.step is None else node.step.span, (a, b, s), ends)
     return RangeParts(a, s, count, ends[0] == 0 and known_step == 1, known)
 
@@ -61,13 +60,13 @@ def _count(f: Frame, span: Span, values: tuple[Value, Value, Value], known: tupl
     """How many steps there are: ⌈(stop - start) / step⌉, or 0, without overflow on the way."""
     match known:
         case int(a), int(b), int(s):
-            return f.whole(min(len_of(a, b, s), MOST), span)
+            return f.whole(known_count(a, b, s), span)
         case 0, _, 1:
             return values[1]
         case _, _, 1:
-            return _unit_count(f, span, values[0], values[1], known[0])
+            return unit_count(f.at(span), values[0], values[1], known[0])
         case _, _, int(s):
-            return _strided_count(f, span, values, s > 0)
+            return strided_count(f.at(span), *values, s > 0)
     step = values[2]
     zero = f.whole(0, span)
     failing = Block([], [Fail(span, faults.STEP)])
@@ -75,41 +74,10 @@ def _count(f: Frame, span: Span, values: tuple[Value, Value, Value], known: tupl
     up, down, out = Block(), Block(), Value(Type(I64))
     for block, positive in ((up, True), (down, False)):
         outside = f.open(block)
-        block.yields.append(_strided_count(f, span, values, positive))
+        block.yields.append(strided_count(f.at(span), *values, positive))
         f.open(outside)
     f.block.body.append(If(span, f.value("gt", span, step, zero), up, down, (out,)))
     return out
-
-
-def len_of(start: int, stop: int, step: int) -> int:
-    """The number of steps, of any size."""
-    return max(0, -((start - stop) // step))
-
-
-def _unit_count(f: Frame, span: Span, start: Value, stop: Value, known_start: object) -> Value:
-    end = f.value("maximum", span, stop, start)
-    count = f.value("sub", span, end, start)
-    if isinstance(known_start, int) and known_start >= 0:
-        return count
-    too_many = f.value("lt", span, count, f.whole(0, span))
-    return f.value("where", span, too_many, f.whole(MOST, span), count)
-
-
-def _strided_count(f: Frame, span: Span, values: tuple[Value, Value, Value], up: bool) -> Value:
-    """By the quotients of both ends, whose difference cannot overflow: with last = q·step + r and
-    start = p·step + s, there are q - p + 1 steps, or one less where r lies before s."""
-    start, stop, step = values
-    one = f.whole(1, span)
-    last = f.value("sub" if up else "add", span, stop, one)
-    q, p = (f.value("floordiv", span, x, step) for x in (last, start))
-    r, s = (f.value("mod", span, x, step) for x in (last, start))
-    short = f.value("lt" if up else "gt", span, r, s)
-    less = f.value("where", span, short, f.whole(0, span), one)
-    count = f.value("add", span, f.value("sub", span, q, p), less)
-    too_many = f.value("lt", span, count, f.whole(0, span))
-    capped = f.value("where", span, too_many, f.whole(MOST, span), count)
-    some = f.value("gt" if up else "lt", span, stop, start)
-    return f.value("where", span, some, capped, f.whole(0, span))
 
 
 def element(f: Frame, span: Span, steps: RangeParts, trip: Value) -> Value:
@@ -132,7 +100,7 @@ def range_tensor(f: Frame, node: ast.Range) -> Steps[Binding]:
     size = f.shared.sizes.get(count)
     if size is None and steps.plain:
         count = f.value("maximum", span, count, f.whole(0, span))
-    if size is None:
-        size = Size()
-        f.shared.sizes[count] = size
-    return f.apply("range", span, (steps.start, count, steps.step), size=size)
+    made = f.apply("range", span, (steps.start, count, steps.step), size=size)
+    if isinstance(made, Tensor) and isinstance(dim := made.value.type.shape[0], Size):
+        f.shared.sizes[count] = dim
+    return made

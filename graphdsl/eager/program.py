@@ -25,9 +25,12 @@ from graphdsl.eager.support import SUPPORT, within
 from graphdsl.ops.op import Setting
 from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, call_label, fault_diagnostic
 from graphdsl.runtime.garbage import fewer_collections
+from graphdsl.runtime.limits import MOST_BYTES, Limits
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
 
+# How NumPy refuses sizes whose product it cannot count, be the array empty or not.
+_UNCOUNTABLE = ("array is too big", "iterator is too large", "Maximum allowed", "negative dimensions are not allowed")
 _DERIVATIVES: dict[str, Callable[..., Any]] = {"derive": derive, "derive_recorded": derive_recorded}
 
 
@@ -93,9 +96,10 @@ class Compiled:
                 results = iter(main())
             except Fault as fault:
                 raise ProgramError(self._diagnostic(fault, space)) from None
-            except MemoryError as error:
-                size = getattr(error, "_total_size", None)  # NumPy's knows
-                full = Fault(NO_MEMORY) if size is None else runtime.limits.exceeded("a tensor", size)
+            except (MemoryError, ValueError) as error:
+                full = _too_large(error, runtime.limits)
+                if full is None:
+                    raise
                 raise ProgramError(self._diagnostic(full.with_traceback(error.__traceback__), space)) from None
             finally:
                 runtime.sink.flush()
@@ -133,6 +137,14 @@ class Compiled:
             step = step.tb_next
         trail = [call_label(instr) for instr in reached[:-1] if isinstance(instr, ir.Call)]
         return fault_diagnostic(fault, reached[-1], trail)
+
+
+def _too_large(error: MemoryError | ValueError, limits: Limits) -> Fault | None:
+    """What it means that Python or NumPy cannot make something; None: something else is wrong."""
+    if isinstance(error, MemoryError):
+        size = getattr(error, "_total_size", None)  # NumPy's knows
+        return Fault(NO_MEMORY) if size is None else limits.exceeded("a tensor", size)
+    return limits.exceeded("a tensor", MOST_BYTES) if str(error).startswith(_UNCOUNTABLE) else None
 
 
 @contextmanager

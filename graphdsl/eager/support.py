@@ -10,7 +10,7 @@ import numpy as np
 
 from graphdsl.core import ir
 from graphdsl.eager.tape import tick
-from graphdsl.ops.creation import run_sizes
+from graphdsl.ops.sizes import run_sizes
 from graphdsl.runtime.events import Shown
 from graphdsl.runtime.faults import MOST_CALLS, TOO_DEEP
 from graphdsl.runtime.limits import TOO_MUCH, size_text

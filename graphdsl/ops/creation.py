@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphdsl.ops import faults
-from graphdsl.ops.op import Attrs, Composite, Kind, Op, Param, Pointwise, Setting, TypeProblem, Typing
-from graphdsl.ops.sizes import made
-from graphdsl.ops.type_rules import selection, size_operands, sizes_of
+from graphdsl.ops.op import Attrs, Composite, Elementwise, Kind, Op, Param, Pointwise, Setting, TypeProblem, Typing
+from graphdsl.ops.ranges import known_count, strided_count, unit_count
+from graphdsl.ops.sizes import few_enough, made, run_sizes
+from graphdsl.ops.type_rules import elementwise, selection, size_operands, sizes_of
 from graphdsl.ops.types import F64, I64, DType, Size, Type
-from graphdsl.source.diagnostic import Fault
 
 if TYPE_CHECKING:
     from graphdsl.core.emit import Emit
@@ -25,16 +25,6 @@ if TYPE_CHECKING:
 GROUP = "made"
 SIZES = Param("sizes", Kind.SIZES)
 Sizes = tuple[int | Size | None, ...]
-
-
-def run_sizes(sizes: Sizes, operands: tuple[int, ...]) -> tuple[int, ...]:
-    """The sizes of a SIZES attr when its operands are known."""
-    given = iter(operands)
-    dims = tuple(s if isinstance(s, int) else int(next(given)) for s in sizes)
-    for d in dims:
-        if d < 0:
-            raise Fault(faults.NEGATIVE_SIZE, d)
-    return dims
 
 
 def default_dtype(t: Type, setting: Setting) -> DType:
@@ -67,7 +57,7 @@ def _constant(name: str, doc: str, number: int) -> Op:
         typing=_made_types,
         compute=Pointwise(at, numpy, made),
         vjp=lambda e, i, g, y, *operands, **attrs: None,
-        faults=(faults.NEGATIVE_SIZE,),
+        faults=(faults.NEGATIVE_SIZE, faults.TOO_MANY),
         bound=0.0,
         reference=f"numpy.{name}",
         group=GROUP,
@@ -101,7 +91,7 @@ FULL = Op(
     compute=Pointwise(lambda code, place, xs, sizes, attrs: xs[0].at(()), _full_numpy, made),
     vjp=(lambda e, g, y, value, *rest, sizes: g,),
     linear=(0,),
-    faults=(faults.NEGATIVE_SIZE,),
+    faults=(faults.NEGATIVE_SIZE, faults.TOO_MANY),
     bound=0.0,
     reference="numpy.full",
     group=GROUP,
@@ -174,7 +164,8 @@ EYE = Op(
 
 def _range_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
     size = attrs.get("size")
-    return Typing((I64, I64, I64), (Type(I64, (Size() if size is None else size,)),), size is None, {"size": size})
+    shape, unknown = sizes_of((size,))
+    return Typing((I64, I64, I64), (Type(I64, shape),), unknown, {"size": size})
 
 
 def _range_at(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Attrs) -> S:
@@ -184,12 +175,12 @@ def _range_at(code: Code, place: Places, xs: Readers, sizes: Places, attrs: Attr
 def _range_sizes(code: Code, xs: Sequence[Reader], attrs: Attrs) -> list[S]:
     count = xs[1].at(())
     code.fail(count < 0, faults.NEGATIVE_SIZE, count)
+    few_enough(code, [count])
     return [count]
 
 
 def _range_numpy(start: int, count: int, step: int, *, size: int | Size | None) -> Any:
-    if count < 0:
-        raise Fault(faults.NEGATIVE_SIZE, count)
+    run_sizes((int(count),), ())
     return np.arange(count, dtype=np.int64) * np.int64(step) + np.int64(start)
 
 
@@ -198,7 +189,7 @@ RANGE = Op(
     doc="`count` ints from `start` on: what `a..b step s` is made of. `size` is the count where it is known.",
     typing=_range_types,
     compute=Pointwise(_range_at, _range_numpy, _range_sizes),
-    faults=(faults.NEGATIVE_SIZE,),
+    faults=(faults.NEGATIVE_SIZE, faults.TOO_MANY),
     bound=0.0,
     group=GROUP,
 )
@@ -211,6 +202,27 @@ def _range(e: Emit, count: Value) -> Value:
     known = e.literal(count)
     size = known if isinstance(known, int) and known >= 0 else None
     return e.range(e.const(0, I64), count, e.const(1, I64), size=size)
+
+
+def _arange_count(code: Code, start: S, stop: S, step: S) -> S:
+    """At least 1 where the stop lies ahead, however far a step leads beyond it."""
+    code.fail((start - start).ne(0) | (step - step).ne(0) | stop.ne(stop), faults.NO_COUNT)
+    ahead = code.select(step > 0, start < stop, start > stop)
+    count = code.op1("ceil", (stop - start) / step)
+    some = code.select(count < 1, code.const(F64, 1.0), count)
+    return code.select(ahead, some, code.const(F64, 0.0))
+
+
+ARANGE_COUNT = Op(
+    name="arange_count",
+    doc="The number of elements of `arange(start, stop, step)` of floats, itself a float: it may be more than an i64 holds.",
+    typing=elementwise(lambda setting, types: (F64, False), fails=lambda dtype, attrs: True),
+    compute=Elementwise(_arange_count),
+    vjp=lambda e, i, g, y, *operands, **attrs: None,
+    faults=(faults.NO_COUNT,),
+    bound=0.0,
+    group=GROUP,
+)
 
 
 def _arange(e: Emit, start: Value, stop: Value | None = None, step: Value | None = None) -> Value:
@@ -227,19 +239,25 @@ def _arange(e: Emit, start: Value, stop: Value | None = None, step: Value | None
     if not dtype.is_float:
         return e.cast(_int_arange(e, start, stop, step), dtype=dtype)
     first, end, by = (e.cast(v, dtype=F64) for v in (start, stop, step))
-    span = e.cast(e.ceil(e.div(e.sub(end, first), by)), dtype=I64)
-    numbers = _range(e, e.maximum(span, e.const(0, I64)))
+    numbers = _range(e, e.cast(e.arange_count(first, end, by), dtype=I64))
     return e.cast(e.add(first, e.mul(e.cast(numbers, dtype=F64), by)), dtype=dtype)
 
 
 def _int_arange(e: Emit, start: Value, stop: Value, step: Value) -> Value:
     literals = [e.literal(v) for v in (start, stop, step)]
+    start, stop, step = (e.convert(v, I64) for v in (start, stop, step))
     size: int | None = None
-    if all(isinstance(v, int) for v in literals) and literals[2] != 0:
-        size = len(range(*literals))  # type: ignore[arg-type]
-        count = e.const(size, I64)
-    else:
-        count = e.maximum(e.neg(e.floordiv(e.sub(start, stop), step)), e.const(0, I64))
+    match literals:
+        case int(a), int(b), int(s) if s:
+            size = known_count(a, b, s)
+            count = e.const(size, I64)
+        case _, _, 1:
+            count = unit_count(e, start, stop, literals[0])
+        case _, _, int(s):
+            count = strided_count(e, start, stop, step, s > 0)
+        case _:
+            up, down = (strided_count(e, start, stop, step, way) for way in (True, False))
+            count = e.where(e.gt(step, e.const(0, I64)), up, down)
     return e.range(start, count, step, size=size)
 
 

@@ -45,7 +45,7 @@ UNIFORM = Op(
     typing=_draw_types,
     compute=Draw(_body("uniform")),
     effect=Effect.RANDOM,
-    faults=(faults.NEGATIVE_SIZE,),
+    faults=(faults.NEGATIVE_SIZE, faults.TOO_MANY),
     reference="numpy.random.Generator.random",
     group=GROUP,
 )
@@ -57,7 +57,7 @@ NORMAL = Op(
     typing=_draw_types,
     compute=Draw(_body("normal")),
     effect=Effect.RANDOM,
-    faults=(faults.NEGATIVE_SIZE,),
+    faults=(faults.NEGATIVE_SIZE, faults.TOO_MANY),
     bound=4.0,
     reference="numpy.random.Generator.standard_normal",
     group=GROUP,

@@ -27,3 +27,9 @@ CANNOT_BROADCAST = FaultKind("E0712", "cannot broadcast axis {2} of size {0} to 
 LENGTHS = FaultKind("E0713", "the sizes {0} and {1} on axis {2} differ, and should be equal")
 MASK = FaultKind("E0714", "a mask of size {0} on an axis of size {1} (axis {2})")
 AXES = FaultKind("E0715", "the sizes {0} and {1} on axes {2} and {3} differ, and should be equal")
+TOO_MANY = FaultKind(
+    "E0716", "a tensor of these sizes is too large", "the sizes of a tensor that are not 0 multiply to at most 2**60"
+)
+NO_COUNT = FaultKind(
+    "E0717", "the elements of `arange` cannot be counted", "its start and step must be finite, and its end not nan"
+)

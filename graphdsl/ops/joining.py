@@ -13,6 +13,7 @@ import numpy as np
 from graphdsl.ops import faults, sizes
 from graphdsl.ops.op import Attrs, Into, Kind, Op, Param, Pointwise, Setting, TypeProblem, Typing
 from graphdsl.ops.shape import GROUP, Sizes
+from graphdsl.ops.sizes import run_sizes
 from graphdsl.ops.type_rules import one_axis, same_dims, size_operands, sizes_of
 from graphdsl.ops.types import I64, Dim, Size, Type, join_dtypes
 from graphdsl.source.diagnostic import Fault
@@ -46,11 +47,7 @@ def _broadcast_to_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs)
 
 
 def _broadcast_to_numpy(x: Any, *operands: int, sizes: Sizes) -> Any:
-    given = iter(operands)
-    dims = [s if isinstance(s, int) else int(next(given)) for s in sizes]
-    for d in dims:
-        if d < 0:
-            raise Fault(faults.NEGATIVE_SIZE, d)
+    dims = run_sizes(sizes, operands)
     for axis, (a, b) in enumerate(zip(np.shape(x), dims[len(dims) - np.ndim(x) :], strict=True)):
         if a not in (b, 1):
             raise Fault(faults.CANNOT_BROADCAST, a, b, axis)
@@ -74,7 +71,7 @@ BROADCAST_TO = Op(
     compute=Pointwise(_broadcast_at, _broadcast_to_numpy, sizes.broadcast_to),
     vjp=(lambda e, g, y, x, *rest, sizes: g,),
     linear=(0,),
-    faults=(faults.CANNOT_BROADCAST, faults.NEGATIVE_SIZE),
+    faults=(faults.CANNOT_BROADCAST, faults.NEGATIVE_SIZE, faults.TOO_MANY),
     bound=0.0,
     reference="numpy.broadcast_to",
     group=GROUP,

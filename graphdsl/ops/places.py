@@ -22,6 +22,8 @@ from graphdsl.source.record import dataclass
 if TYPE_CHECKING:
     from graphdsl.ops.scalar import Code, Reader, S
 
+_MOST = 2**63 - 1
+
 Spec = tuple[tuple[Any, ...], ...]
 
 # ---- row-major numbers ---------------------------------------------------------------------------------
@@ -107,8 +109,8 @@ def slice_bounds(code: Code, words: Sequence[Any], operands: Sequence[S], size: 
     """Start, step and count of a slice, clipped as in Python. A step of 0 was excluded before."""
     left = iter(operands)
     given = [next(left) if w == "v" else w if w is None else code.const(I64, w) for w in words]
-    zero, one = code.const(I64, 0), code.const(I64, 1)
-    step = given[2] if given[2] is not None else one
+    zero = code.const(I64, 0)
+    step = given[2] if given[2] is not None else code.const(I64, 1)
     down = step < 0
     low, high = code.select(down, zero - 1, zero), code.select(down, size - 1, size)
 
@@ -122,7 +124,8 @@ def slice_bounds(code: Code, words: Sequence[Any], operands: Sequence[S], size: 
     stop = clipped(given[1], code.select(down, low, high))
     span = code.select(down, start - stop, stop - start)
     stride = code.select(down, -step, step)
-    count = code.select(span > 0, (span + stride - 1) / code.select(stride < 1, one, stride), zero)
+    stride = code.select(stride < 1, code.const(I64, _MOST), stride)  # of the least i64
+    count = code.select(span > 0, (span - 1) / stride + 1, zero)
     return start, step, count
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from graphdsl.ops import faults, sizes
 from graphdsl.ops.op import Attrs, Composite, Kind, Op, Param, Pointwise, Setting, TypeProblem, Typing
 from graphdsl.ops.places import flat_place, from_flat
+from graphdsl.ops.sizes import run_sizes
 from graphdsl.ops.type_rules import (
     axes_of,
     count,
@@ -135,7 +136,7 @@ def _reshape_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> T
             "E0306",
             f"cannot reshape {counted(count(x.shape), 'element')} ({x}) into [{shown}], which has {count(shape)}",
         )
-    settled = same is True and not unknown
+    settled = same is True and not (unknown and (None in sizes or 0 in shape))
     return Typing(operands, (x.with_shape(shape),), not settled, {"sizes": sizes})
 
 
@@ -160,12 +161,8 @@ def _missing(x: Type, others: tuple[Dim, ...]) -> Dim:
 
 
 def _reshape_numpy(x: Any, *operands: int, sizes: Sizes) -> Any:
-    given = iter(operands)
-    dims = [s if isinstance(s, int) else int(next(given)) for s in sizes]
+    dims = list(run_sizes(sizes, operands, least=-1))
     elements = int(np.size(x))
-    for d in dims:
-        if d < -1:
-            raise Fault(faults.NEGATIVE_SIZE, d)
     if dims.count(-1) == 1:
         rest = prod(d for d in dims if d != -1)
         if rest == 0 or elements % rest:
@@ -191,7 +188,7 @@ RESHAPE = Op(
     compute=Pointwise(_same_order, _reshape_numpy, sizes.reshaped),
     vjp=(lambda e, g, y, x, *rest, sizes: e.reshape_like(g, x),),
     linear=(0,),
-    faults=(faults.RESHAPE, faults.NEGATIVE_SIZE),
+    faults=(faults.RESHAPE, faults.NEGATIVE_SIZE, faults.TOO_MANY),
     bound=0.0,
     reference="numpy.reshape",
     group=GROUP,

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from graphdsl.ops import faults
 from graphdsl.ops.places import Spec, entries, product, region_sizes
-from graphdsl.ops.types import BOOL, I64, Size
+from graphdsl.ops.type_rules import MOST_ELEMENTS, extent
+from graphdsl.ops.types import BOOL, F64, I64, Size
+from graphdsl.source.diagnostic import Fault
 
 if TYPE_CHECKING:
     from graphdsl.ops.op import Attrs
@@ -29,7 +31,28 @@ def given(code: Code, xs: Readers, sizes: Sequence[int | Size | None], least: in
     for known, size in zip(sizes, found, strict=True):
         if known is None:
             code.fail(size < least, faults.NEGATIVE_SIZE, size)
+    few_enough(code, found)
     return found
+
+
+def few_enough(code: Code, sizes: Sequence[S]) -> None:
+    """Fail where sizes multiply to more than a tensor may have: `type_rules.extent` as code."""
+    total = code.const(F64, 1.0)
+    for size in sizes:
+        total = total * code.convert(code.select(size < 1, code.const(I64, 1), size), F64)
+    code.fail(total > float(MOST_ELEMENTS), faults.TOO_MANY)
+
+
+def run_sizes(sizes: Sequence[int | Size | None], operands: Sequence[int], least: int = 0) -> tuple[int, ...]:
+    """What `given` does, when the operands are known."""
+    left = iter(operands)
+    dims = tuple(s if isinstance(s, int) else int(next(left)) for s in sizes)
+    for d in dims:
+        if d < least:
+            raise Fault(faults.NEGATIVE_SIZE, d)
+    if extent(dims) > MOST_ELEMENTS:
+        raise Fault(faults.TOO_MANY)
+    return dims
 
 
 def made(code: Code, xs: Readers, attrs: Attrs) -> list[S]:

@@ -182,13 +182,28 @@ def _axes_hint(size: int) -> str:
     return f"axes are counted from 0 to {size - 1}, or from the end from -1" if size else "a scalar has no axes"
 
 
+MOST_ELEMENTS = 2**60  # of f64 they take the most bytes that an i64 can count
+
+
+def extent(sizes: Sequence[int]) -> float:
+    """The product of the sizes that are not 0 (or -1), rounded as `sizes.few_enough` does it. Also an empty tensor has
+    places that are counted in i64."""
+    total = 1.0
+    for size in sizes:
+        total *= float(max(size, 1))
+    return total
+
+
 def sizes_of(sizes: Sequence[int | Size | None]) -> tuple[Shape, bool]:
-    """The shape that sizes given as an attr name, and whether only the run can tell that none is negative."""
+    """The shape that sizes given as an attr name, and whether the run has to test them: none negative, and together not
+    too many elements (of which one size that a tensor has already cannot be)."""
     for size in sizes:
         if isinstance(size, int) and size < 0:
             raise TypeProblem("E0309", f"a size of {size}: sizes must not be negative")
     shape = tuple(Size() if s is None else s for s in sizes)
-    return shape, any(s is None for s in sizes)
+    ints = [s for s in sizes if isinstance(s, int)]
+    counted = extent(ints) <= MOST_ELEMENTS if len(ints) == len(sizes) else len(sizes) == 1
+    return shape, None in sizes or not counted
 
 
 def size_operands(sizes: Sequence[int | Size | None]) -> tuple[DType, ...]:

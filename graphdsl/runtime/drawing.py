@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from graphdsl.ops.creation import run_sizes
 from graphdsl.ops.op import Attrs, Op
+from graphdsl.ops.sizes import run_sizes
+from graphdsl.ops.type_rules import MOST_ELEMENTS
 from graphdsl.ops.types import F64, DType
 from graphdsl.runtime import native
 from graphdsl.runtime.python_code import wrap64
@@ -23,7 +24,7 @@ def kernel(op: Op, dtype: DType, attrs: Attrs) -> Kernel:
     fill, kind = native.draw(op, dtype), np.dtype(dtype.numpy)
     if not sizes:
         return _single(fill, kind, float if dtype is F64 else kind.type)
-    if len(sizes) == 1 and isinstance(sizes[0], int) and sizes[0] >= 0:
+    if len(sizes) == 1 and isinstance(sizes[0], int) and 0 <= sizes[0] <= MOST_ELEMENTS:
         return _vector(fill, kind, sizes[0])
 
     def draw(stream: Any, *operands: int) -> Any:

@@ -7,6 +7,7 @@ number (`np.float32` for f32) or an array.
 from __future__ import annotations
 
 import re
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,13 @@ def text(value: Any, dtype: DType) -> str:
     """A value as `print` shows it after its name."""
     if not isinstance(value, np.ndarray):
         return number(value, dtype)
-    shown = brackets(value, dtype) if value.size <= SHOWN else _summary(value, dtype)
+    shown = brackets(value, dtype) if _parts(value.shape) <= SHOWN else _summary(value, dtype)
     return f"{type_text(dtype, value.shape)} {shown}"
+
+
+def _parts(shape: tuple[int, ...]) -> int:
+    """How many elements there are, or pairs of brackets with nothing in them."""
+    return prod(shape[: shape.index(0)] if 0 in shape else shape)
 
 
 def number(value: Scalar, dtype: DType) -> str:

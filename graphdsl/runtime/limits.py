@@ -15,7 +15,7 @@ from graphdsl.source.record import dataclass, field
 _HIGHER = "smaller sizes, or a higher limit of memory (`--memory-limit`)"
 TOO_LARGE = FaultKind("E0730", "{0} would take {1}, more than the limit of {2}", _HIGHER)
 TOO_MUCH = FaultKind("E0730", "all values together would take {0}, more than the limit of {1}", _HIGHER)
-_MOST = 2**63 - 1  # bytes that are told apart
+MOST_BYTES = 2**63 - 1  # that are told apart
 _SHARE = 0.8  # of what the machine or its container has
 _CGROUP = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _UNKNOWN = 2**34
@@ -68,7 +68,7 @@ def size_of(text: str) -> int:
 
 def size_text(size: int) -> str:
     """`1.5 GB`."""
-    if size >= _MOST:
+    if size >= MOST_BYTES:
         return "9223372 TB or more"
     for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= factor:

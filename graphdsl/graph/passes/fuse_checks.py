@@ -5,10 +5,12 @@ The check stays where it is, for it can fail; the op that it was part of cannot 
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from graphdsl.core.ir import Apply, Value
-from graphdsl.ops.op import Attrs, Elementwise, Op, Setting, Typing
+from graphdsl.ops.op import Attrs, Elementwise, Op, Pointwise, Setting, Typing
 from graphdsl.ops.types import BOOL, Type
 
 
@@ -26,14 +28,36 @@ def _fits_op(operands: int) -> Op:
     )
 
 
+@cache
+def _sizes_op(op: Op, tensors: tuple[int, ...]) -> Op:
+    """The test of the sizes that a result of `op` has, of whose operands `tensors` have axes."""
+    assert isinstance(op.compute, Pointwise)
+    true = replace(op.compute, at=lambda code, place, xs, sizes, attrs: code.const(BOOL, True))
+    return Op(
+        name=f"{op.name}_fits",
+        doc="Fails where there is no result of these sizes; else true.",
+        typing=_fits_types,
+        compute=true,
+        shape_only=tensors,
+        faults=op.faults,
+    )
+
+
 _FITS = {n: _fits_op(n) for n in range(2, 6)}
+_VIEWS = ("reshape", "reshape_like")  # a kernel of their own in any case
 
 
 def split_checks(instr: Any) -> list[Any]:
-    """An elementwise op that can only fail for its operands' sizes becomes the check, and the op without it."""
-    if not (isinstance(instr, Apply) and instr.fails and isinstance(instr.op.compute, Elementwise)):
+    """An op that can only fail for its operands' sizes becomes the check, and the op without it."""
+    if not (isinstance(instr, Apply) and instr.fails and instr.outs[0].type.shape):
         return [instr]
-    if instr.op.faults or instr.attrs.get("checked") or not instr.outs[0].type.shape or len(instr.args) not in _FITS:
-        return [instr]
-    fits = Apply(instr.span, _FITS[len(instr.args)], instr.args, {}, (Value(Type(BOOL)),), True)
-    return [fits, Apply(instr.span, instr.op, instr.args, instr.attrs, instr.outs)]
+    op, args = instr.op, instr.args
+    match op.compute:
+        case Elementwise() if not op.faults and not instr.attrs.get("checked") and len(args) in _FITS:
+            fits = Apply(instr.span, _FITS[len(args)], args, {}, (Value(Type(BOOL)),), True)
+        case Pointwise(sizes=rule) if rule is not None and op.name not in _VIEWS:
+            check = _sizes_op(op, tuple(i for i, a in enumerate(args) if a.type.shape))
+            fits = Apply(instr.span, check, args, instr.attrs, (Value(Type(BOOL)),), True)
+        case _:
+            return [instr]
+    return [fits, Apply(instr.span, op, args, instr.attrs, instr.outs)]

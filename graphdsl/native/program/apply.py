@@ -101,6 +101,8 @@ def single(frame: Frame, instr: Apply) -> None:
     """One op by itself as a kernel; none if nobody reads its elements."""
     if instr.outs[0] in frame.dying and not instr.fails:
         sizes = shapes.sizes(frame.code, instr, [Operand(frame, a) for a in instr.args])
+        if shapes.grows(instr):
+            frame.countable(instr.outs[0].type.dtype, sizes)
         hollow(frame, instr.outs[0], sizes)
         return
     params = tuple(dict.fromkeys(instr.args))
@@ -152,5 +154,7 @@ def inner_sizes(frame: Frame, region: Region, outer: dict[Value, Value]) -> dict
             found[inner.outs[0]] = (int64(1),) * inner.outs[0].type.rank  # a sum of everything
         else:
             found[inner.outs[0]] = shapes.sizes(frame.code, inner, xs)
+            if shapes.grows(inner) and inner.outs[0] not in region.outs:
+                frame.countable(inner.outs[0].type.dtype, found[inner.outs[0]])
     frame.instr = instr
     return found

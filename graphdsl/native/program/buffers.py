@@ -27,6 +27,7 @@ MOST_SIZES = 3  # that `run.new.…` multiplies
 NULL = ir.Constant(POINTER, None)
 _KEPT = 1 << 26  # bytes of free buffers that are kept in any case
 _TOO_MANY = 1 << 47  # bytes that no machine has
+_UNCOUNTED = (1 << 63) - 1  # a product that would be this or more
 
 
 def define(module: ir.Module, target: Target, functions: dict[str, ir.Function]) -> None:
@@ -172,15 +173,20 @@ def _define_trim(module: ir.Module, target: Target) -> ir.Function:
 
 
 def _new_of(made: ir.Function, new: ir.Function) -> None:
-    """A buffer of `bytes` times some sizes; more than any machine has where that does not fit i64."""
+    """A buffer of `bytes` times some sizes; more than any machine has where those that are not 0 do not fit i64."""
     b = begin(made)
     context, total, *sizes = made.args
     pair = ir.LiteralStructType([I64, I1])
     multiply = intrinsic(b.module, "llvm.smul.with.overflow.i64", pair, I64, I64)
+    empty = over = ir.Constant(I1, 0)
     for size in sizes:
-        both = b.call(multiply, [total, size])
-        total = b.select(b.extract_value(both, 1), int64((1 << 63) - 1), b.extract_value(both, 0))
-    b.ret(b.call(new, [context, total]))
+        none = b.icmp_signed("==", size, int64(0))
+        both = b.call(multiply, [total, b.select(none, int64(1), size)])
+        total = b.extract_value(both, 0)
+        empty, over = b.or_(empty, none), b.or_(over, b.extract_value(both, 1))
+    over = b.or_(over, b.icmp_unsigned(">=", total, int64(_UNCOUNTED)))
+    bytes = b.select(over, int64(_UNCOUNTED), b.select(empty, int64(0), total))
+    b.ret(b.call(new, [context, bytes]))
 
 
 def _own(made: ir.Function, functions: dict[str, ir.Function]) -> None:

@@ -16,7 +16,7 @@ from graphdsl.native.program.memory import Fed, Memory, copied, result, scalar_w
 from graphdsl.native.program.sites import Sites, sites
 from graphdsl.native.program.words import TRAIL_SITES, Status, Word, words
 from graphdsl.native.program.worker import perform
-from graphdsl.runtime.faults import call_label, fault_diagnostic
+from graphdsl.runtime.faults import NO_MEMORY, call_label, fault_diagnostic
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Fault, ProgramError
 
@@ -190,6 +190,8 @@ class Compiled:
 
 def _placed(problem: BaseException, instr: Any) -> BaseException:
     """A fault of a function that Python carries out, as the error of its place."""
+    if isinstance(problem, MemoryError):
+        problem = Fault(NO_MEMORY)
     return ProgramError(fault_diagnostic(problem, instr)) if isinstance(problem, Fault) else problem
 
 

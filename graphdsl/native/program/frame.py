@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
@@ -193,20 +194,40 @@ class Frame:
     # ---- buffers ----
 
     def new(self, dtype: DType, sizes: Sequence[ir.Value]) -> Tensor:
-        """A tensor of these sizes (none negative), with undefined elements; leaves where there is no memory."""
+        """A tensor of these sizes (none negative), with undefined elements; leaves where there is no memory, or where
+        the sizes that are not 0 are too many places to count."""
         known = dtype.bytes
         dynamic = []
         for size in sizes:
-            if isinstance(size, ir.Constant):
+            if (
+                isinstance(size, ir.Constant) and size.constant
+            ):  # a 0 has `run.new` ask for none, once all else is counted
                 known = min(known * size.constant, (1 << 63) - 1)
             else:
                 dynamic.append(size)
         if len(dynamic) > buffers.MOST_SIZES:
-            dynamic = [self.product(dynamic)]
+            dynamic = self._extent(dynamic)
         name = f"run.new.{len(dynamic)}" if dynamic else "run.new"
         owner = self.b.call(self.unit.outside(name), [self.context, int64(known), *dynamic])
         self.memory_unless(self.b.icmp_unsigned("!=", owner, ir.Constant(POINTER, None)))
         return Tensor(dtype, at(self.b, owner, HEADER_BYTES), owner, tuple(sizes))
+
+    def countable(self, dtype: DType, sizes: Sequence[ir.Value]) -> None:
+        """Leave where a tensor that is not made would have more places than can be counted (see `new`)."""
+        total = self.product([int64(dtype.bytes), self._extent(sizes)[0]])
+        few = self.b.icmp_unsigned("<", total, int64((1 << 63) - 1))
+        with self.b.if_then(self.b.not_(few), likely=False):
+            self.b.store(total, at(self.b, self.context, Word.NUMBERS, I64))
+            self.put(Word.COUNT, int64(1))
+        self.memory_unless(few)
+
+    def _extent(self, sizes: Sequence[ir.Value]) -> list[ir.Value]:
+        """Two sizes in place of many: the product of those that are not 0, and 0 if there is one that is, else 1."""
+        b = self.b
+        none = [b.icmp_signed("==", size, int64(0)) for size in sizes]
+        empty = reduce(b.or_, none)
+        some = [b.select(n, int64(1), size) for n, size in zip(none, sizes, strict=True)]
+        return [self.product(some), b.select(empty, int64(0), int64(1))]
 
     def own(self, tensor: Tensor, dtype: DType, sizes: tuple[ir.Value, ...]) -> Tensor:
         """A tensor in the buffer of one that has as many bytes and whose reference is given up here, if nobody else has

@@ -6,6 +6,7 @@ can fail for their operands' sizes, are told by the op's entry.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from graphdsl.ops import faults
 from graphdsl.ops.op import Attrs, Draw, Elementwise, Pointwise, Setting
 from graphdsl.ops.scalar import Code, Reader, S
 from graphdsl.ops.sizes import made
+from graphdsl.ops.type_rules import MOST_ELEMENTS, extent
 from graphdsl.ops.types import F64, I64, Size, Type
 
 Rule = Callable[[Code, Sequence[Reader], Attrs], Sequence[S]]
@@ -40,6 +42,18 @@ def sizes(code: Code, apply: Apply, xs: Sequence[Reader]) -> tuple[Any, ...]:
         return found
     computed = rule(code, xs, apply.attrs)
     return tuple(int64(d) if isinstance(d, int) else ref(s) for d, s in zip(out.shape, computed, strict=True))
+
+
+def grows(apply: Apply) -> bool:
+    """Whether a result may be of more elements than can be counted: sizes of several operands meet in it."""
+    dims, given = apply.outs[0].type.shape, [a.type.shape for a in apply.args if a.type.shape]
+    if ("sizes" in apply.attrs and apply.fails) or (len(dims) < 2 and len(given) < 2):
+        return False
+    ints = [d for d in dims if isinstance(d, int)]
+    if len(ints) == len(dims) and extent(ints) <= MOST_ELEMENTS:
+        return False
+    needed = Counter(d for d in dims if d not in (0, 1))
+    return not any(needed <= Counter(shape) for shape in given)
 
 
 def _typed(apply: Apply, xs: Sequence[Reader]) -> tuple[Any, ...] | None:
