@@ -211,14 +211,14 @@ class _Trips:
         inits, yields = loop.inits[:n], loop.body.yields[:n]
         wanted = walk.between.values
         live = [j for j in range(n) if self.bound[j] in state.sums or self.params[j] in wanted]
-        sums = {j: self.carry_sum(self.bound[j], self.at_end(j)) for j in live if _float(self.bound[j])}
+        sums = {j: self.carry_sum(self.bound[j], self.at_end(j), self.at_end(j)) for j in live if _float(self.bound[j])}
         marks = [j for j in live if not _float(self.bound[j])]
         unfound = [i for i, h in enumerate(state.held) if h is not None]
         concerned = [i for i in unfound if self.concerns_target(i)]
         self.targets = unfound if concerned and walk.settles else concerned
         holders = {v for i in self.targets for v in walk.between.holders[i]}
         summed = [v for v in self.outer_values() if _float(v) and (v in wanted or v in holders)]
-        outer = {v: self.carry_sum(v, v.type) for v in summed}
+        outer = {v: self.carry_sum(v, v.type, v.type) for v in summed}
         flags = {i: self.carry_flags(i) for i in self.targets}
         found = {i: self.carry(state.found[i]) for i in self.targets}
         done = {i: self.carry(as_value(walk.emit, state.done[i])) for i in self.targets}
@@ -238,7 +238,7 @@ class _Trips:
             yield walk.block(loop.body, len(loop.body.body), inner)
             once = bool(self.targets) and walk.settle(inner)
             for j, c in sums.items():
-                c.following = walk.as_type(walk.total(self.params[j], inner), c.param.type)
+                c.following = walk.total(self.params[j], inner)
             for v, c in outer.items():
                 c.following = walk.total(v, inner)
             self.end_targets(inner, flags, found, done)
@@ -261,15 +261,17 @@ class _Trips:
 
     # ---- what is carried ----
 
-    def carry(self, init: Value, type: Type | None = None) -> _Carried:
-        t = init.type if type is None else type
-        made = _Carried(init, Value(t), Value(t))
+    def carry(self, init: Value) -> _Carried:
+        return self.carry_as(init, init.type, init.type)
+
+    def carry_as(self, init: Value, within: Type, after: Type) -> _Carried:
+        made = _Carried(init, Value(within), Value(after))
         self.carried.append(made)
         return made
 
     def at_end(self, j: int) -> Type:
-        """What a carried value is when a trip ends. A size that the trip changed is none that its beginning knows:
-        were it shared, a kernel would take a sum of the one size for one of the other.
+        """What a carried value is when a trip ends, or the loop. A size that a trip changes is another each time that
+        this is asked: were it shared, a kernel would take a sum of the one size for one of the other.
         """
         param, following = self.params[j].type, self.loop.body.yields[j].type
         dims = zip(param.shape, following.shape, strict=True)
@@ -277,10 +279,10 @@ class _Trips:
             param.dtype, tuple(a if a == b else Size(None, a.why) if isinstance(a, Size) else a for a, b in dims)
         )
 
-    def carry_sum(self, value: Value, within: Type) -> _Carried:
-        """The running sum for a value at the end of a trip, or from outside, which is `within` in each trip."""
-        t = Type(within.dtype, within.shape)
-        return self.carry(self.walk.as_type(self.walk.total(value, self.state), t), t)
+    def carry_sum(self, value: Value, within: Type, after: Type) -> _Carried:
+        """The running sum for a value at the end of a trip, or from outside: what it is in each trip, and at last."""
+        types = (Type(t.dtype, t.shape) for t in (within, after))
+        return self.carry_as(self.walk.total(value, self.state), *types)
 
     def outer_values(self) -> list[Value]:
         return free_values(self.loop.body)
@@ -369,7 +371,7 @@ class _Trips:
         on is wanted; but what follows is computed all the same, and needs the size that it is written for.
         """
         walk = self.walk
-        if not self.early or carried.param.type.shape == init.type.shape:
+        if not self.early or carried.result.type.shape == init.type.shape:
             return carried.result
         every: Flag = True
         for i in self.targets:
