@@ -7,6 +7,7 @@ from typing import NamedTuple
 from graphdsl.check.liveness import chain
 from graphdsl.core.steps import Steps, run
 from graphdsl.syntax import ast
+from graphdsl.syntax.walk import children
 
 
 class Leaves(NamedTuple):
@@ -56,10 +57,10 @@ def _statement(known: Leaving, stmt: ast.Stmt) -> Steps[Leaves]:
             inside: Leaves = yield _block(known, body)
             known[stmt] = Leaves(inside.returns, False, inside.returns)
             return known[stmt]
-        case ast.Checkpoint(body=body):
-            yield _block(known, body)
-        case ast.FnDef(body=body) | ast.VjpDef(body=body):
-            yield _block(known, body)
+        case _:
+            for node in children(stmt):
+                if isinstance(node, ast.BlockNode):  # none of which can be left
+                    yield _block(known, node)
     return Leaves()
 
 

@@ -71,9 +71,9 @@ def _block(w: _Walk, body: list[ast.Stmt]) -> Steps[None]:
                 for name in w.live.names():
                     w.live.set(name, None)
                 _read(w, stmt)
-            case ast.Checkpoint(body=inner):
-                yield _block(w, inner.body)
             case _:
+                for inner in reversed(inner_blocks(stmt)):
+                    yield _block(w, inner.body)
                 for target in own_targets(stmt):
                     w.live.set(target.id, None)
                 _read(w, stmt)

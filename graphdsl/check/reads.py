@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 from graphdsl.source.record import dataclass
 from graphdsl.syntax import ast
@@ -103,8 +104,12 @@ def own_expressions(stmt: ast.Stmt) -> tuple[ast.Node, ...]:
             return (cond,) if message is None else (cond, message)
         case ast.SaveStmt(path=path, items=items):
             return (path, *items)
-        case _:
+        case ast.Break() | ast.Continue() | ast.Checkpoint() | ast.Use() | ast.Default():
             return ()
+        case ast.FnDef() | ast.VjpDef():
+            return ()  # read when it is called
+        case _:
+            assert_never(stmt)
 
 
 def target_name(target: ast.Name | ast.Index) -> ast.Name | None:
@@ -124,8 +129,14 @@ def own_targets(stmt: ast.Stmt) -> list[ast.Name]:
             return [n for t in targets if (n := target_name(t)) is not None]
         case ast.ForStmt(targets=names):
             return list(names)
-        case _:
+        case ast.ExprStmt() | ast.PrintStmt() | ast.AssertStmt() | ast.SaveStmt() | ast.SeedStmt() | ast.Default():
             return []
+        case ast.IfStmt() | ast.WhileStmt() | ast.Checkpoint() | ast.Break() | ast.Continue() | ast.Return():
+            return []
+        case ast.FnDef() | ast.VjpDef() | ast.Use():
+            return []  # functions and modules are no variables
+        case _:
+            assert_never(stmt)
 
 
 def dim_names(*types: ast.TypeExpr | ast.TupleType | None) -> Iterator[ast.Name]:
@@ -144,22 +155,18 @@ def statements(block: Iterable[ast.Stmt]) -> Iterator[ast.Stmt]:
     while stack:
         for stmt in stack[-1]:
             yield stmt
-            if inner := list(inner_blocks(stmt)):
+            if inner := inner_blocks(stmt):
                 stack.extend(iter(b.body) for b in reversed(inner))
                 break
         else:
             stack.pop()
 
 
-def inner_blocks(stmt: ast.Stmt) -> Iterator[ast.BlockNode]:
-    """The blocks of a statement."""
-    match stmt:
-        case ast.IfStmt(then=then, orelse=orelse):
-            yield then
-            if orelse is not None:
-                yield orelse
-        case ast.WhileStmt(body=body) | ast.ForStmt(body=body) | ast.Checkpoint(body=body):
-            yield body
+def inner_blocks(stmt: ast.Stmt) -> list[ast.BlockNode]:
+    """The blocks of a statement that run where it stands."""
+    if isinstance(stmt, ast.FnDef | ast.VjpDef):
+        return []
+    return [node for node in children(stmt) if isinstance(node, ast.BlockNode)]
 
 
 def names_set(block: Iterable[ast.Stmt]) -> set[str]:

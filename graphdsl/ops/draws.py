@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from graphdsl.ops import faults
 from graphdsl.ops.creation import SIZES
 from graphdsl.ops.forms import Body
-from graphdsl.ops.op import Attrs, Composite, Draw, Effect, Op, Param, Setting, TypeProblem, Typing
+from graphdsl.ops.op import Attrs, Composite, Draw, Effect, Elementwise, Op, Param, Setting, TypeProblem, Typing
 from graphdsl.ops.shape import dim_value, dims_of
-from graphdsl.ops.type_rules import floating, selection, size_operands, sizes_of
+from graphdsl.ops.type_rules import elementwise, floating, selection, size_operands, sizes_of
 from graphdsl.ops.types import F64, I64, DType, Size, Type
 
 if TYPE_CHECKING:
@@ -87,19 +87,40 @@ BERNOULLI = Op(
 )
 
 
+_MOST_INTS = 2**53  # of one range: a uniform number tells no more apart
+
+
+def _randint_count(code: Code, low: S, high: S) -> S:
+    count = high - low
+    code.fail((count < 1) | (count > _MOST_INTS), faults.NO_INTS, low, high)
+    return count
+
+
+RANDINT_COUNT = Op(
+    name="randint_count",
+    doc="How many ints `randint(low, high)` draws from.",
+    typing=elementwise(lambda setting, types: (I64, False), fails=lambda dtype, attrs: True),
+    compute=Elementwise(_randint_count),
+    faults=(faults.NO_INTS,),
+    bound=0.0,
+    group=GROUP,
+)
+
+
 def _randint(e: Emit, low: Value, high: Value, *sizes_operands: Value, sizes: tuple[Any, ...]) -> Value:
     for i, v in enumerate((low, high)):
         if v.type.rank or not v.type.dtype.is_int:
             raise TypeProblem("E0305", f"`randint` goes from an int to an int, not {v.type}", operand=i)
-    span = e.sub(high, low)
-    drawn = e.mul(e.uniform(*sizes_operands, sizes=sizes, dtype=F64), e.cast(span, dtype=F64))
-    whole = e.minimum(e.cast(e.floor(drawn), dtype=I64), e.sub(e.cast(span, dtype=I64), e.const(1, I64)))
+    low = e.convert(low, I64)
+    count = e.randint_count(low, e.convert(high, I64))
+    drawn = e.mul(e.uniform(*sizes_operands, sizes=sizes, dtype=F64), e.cast(count, dtype=F64))
+    whole = e.minimum(e.cast(e.floor(drawn), dtype=I64), e.sub(count, e.const(1, I64)))
     return e.add(low, whole)
 
 
 RANDINT = Op(
     name="randint",
-    doc="Random ints evenly from `low` up to, but not, `high`.",
+    doc="Random ints evenly from `low` up to, but not, `high`, which lies at most 2**53 above.",
     params=(Param("low"), Param("high"), SIZES),
     typing=selection,
     compute=Composite(_randint),

@@ -33,3 +33,6 @@ TOO_MANY = FaultKind(
 NO_COUNT = FaultKind(
     "E0717", "the elements of `arange` cannot be counted", "its start and step must be finite, and its end not nan"
 )
+NO_INTS = FaultKind(
+    "E0718", "no int can be drawn from {0} up to, but not, {1}", "the end must be above the start, by at most 2**53"
+)
