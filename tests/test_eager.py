@@ -291,7 +291,7 @@ def test_updates_in_loops_copy_nothing(body: str) -> None:
 # ---- faults -----------------------------------------------------------------------------------
 
 
-def test_a_fault_names_its_line_and_the_calls_that_led_there() -> None:
+def test_a_fault_names_its_line_and_the_way_there() -> None:
     text = """x = [1.0, 2.0]
 fn inner(i) = x[i]
 fn outer(i) {
@@ -305,6 +305,7 @@ print outer(0)"""
     assert (error.code, error.span.line, error.span.text) == ("E0703", 2, "x[i]")
     assert [(label.span.line, label.text) for label in error.trail] == [
         (8, "in this call of `outer`"),
+        (4, "in trip 3 of this loop"),
         (4, "in this call of `inner`"),
     ]
 

@@ -36,6 +36,7 @@ class Carried:
     unset: str  # how one may not be set that only some trips set
     entry: Slots
     types: LoopTypes = field(default_factory=LoopTypes)
+    called: str = "loop"  # what messages call it
 
 
 def carried_loop(
@@ -133,6 +134,6 @@ def write(f: Frame, carried: Carried, made: Trip, ends: Slots, count: Value | No
     outs = finish(f, carried, ends)
     if made.cond is None:
         assert count is not None
-        f.block.body.append(For(carried.span, count, inits, made.body, outs))
+        f.block.body.append(For(carried.span, count, inits, made.body, outs, carried.called))
     else:
-        f.block.body.append(While(carried.span, inits, made.cond, made.body, outs))
+        f.block.body.append(While(carried.span, inits, made.cond, made.body, outs, carried.called))

@@ -49,9 +49,9 @@ def _set(f: Frame, carried: list[str], bindings: list[Binding], span: Span) -> N
         f.names.set(name, Slot(without_static(binding), span))
 
 
-def _carried(f: Frame, node: ast.CallExpr, names: list[str]) -> Carried:
+def _carried(f: Frame, node: ast.CallExpr, what: str, names: list[str]) -> Carried:
     why = "there was no trip"
-    return Carried(names, node.span, why, why, {n: f.names.get(n) for n in names})
+    return Carried(names, node.span, why, why, {n: f.names.get(n) for n in names}, called=f"`{what}`")
 
 
 def _results(f: Frame, carried: list[str]) -> list[Binding]:
@@ -96,7 +96,7 @@ def while_loop(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
         f.open(outside)
         return Trip(cond, block)
 
-    loop = _carried(f, node, carried)
+    loop = _carried(f, node, "while_loop", carried)
     made, ends = yield carried_loop(f, node, loop, trip)
     write(f, loop, made, ends)
     return _one_or_tuple(_results(f, carried))
@@ -195,7 +195,7 @@ def _over_rows(f: Frame, node: ast.CallExpr, args: Args, what: str, carries: boo
         f.open(outside)
         return Trip(None, block)
 
-    loop = _carried(f, node, [*carry, *stacked])
+    loop = _carried(f, node, what, [*carry, *stacked])
     made, ends = yield carried_loop(f, node, loop, trip)
     if stacks:
         finish_stack(f, loop, stacked[0], source, node.span)

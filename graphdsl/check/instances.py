@@ -27,7 +27,7 @@ from graphdsl.check.values import (
     slot_leaves,
     without_static,
 )
-from graphdsl.core.ir import Block, Call, Const, Func, Value
+from graphdsl.core.ir import NAMELESS, Block, Call, Const, Func, Value
 from graphdsl.ops.types import Dim, Size
 from graphdsl.source.diagnostic import Diagnostic
 from graphdsl.source.record import dataclass, field
@@ -77,7 +77,7 @@ class Instance:
     @classmethod
     def begin(cls, callee: Callee) -> Instance:
         """One whose body is still to be checked."""
-        name = callee.node.name.id if isinstance(callee, Named) else "->"
+        name = callee.node.name.id if isinstance(callee, Named) else NAMELESS
         return cls(Func(name, Block(), callee.node.span))
 
     def finish(self, g: Frame, result: Binding) -> None:

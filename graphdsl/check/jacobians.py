@@ -108,7 +108,7 @@ def _rows(f: Frame, span: Span, count: Value, room: Value, make: Callable[[Value
     row = make(trip)
     body.yields.append(f.value("update", span, held, row, trip, spec=(("at",),)))
     f.open(outside)
-    f.block.body.append(For(span, count, (room,), body, (out,)))
+    f.block.body.append(For(span, count, (room,), body, (out,), called=None))
     return out
 
 

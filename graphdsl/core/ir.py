@@ -123,25 +123,28 @@ class If:
 @dataclass(eq=False, repr=False, slots=True)
 class While:
     """`cond.params` and `body.params` are the carried values; `cond` yields one bool, `body` the next carried values.
-    `outs` are the carried values when `cond` first yields false."""
+    `outs` are the carried values when `cond` first yields false. `called`: what messages call it; None: it computes a
+    derivative, and there is no such loop in the program."""
 
     span: Span
     inits: tuple[Value, ...]
     cond: Block
     body: Block
     outs: tuple[Value, ...]
+    called: str | None = "loop"
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class For:
     """`count` trips (an i64 scalar; none if it is ≤ 0). `body.params[0]` is the trip's number (i64, not carried), the
-    others are carried."""
+    others are carried. `called` as of a `While`."""
 
     span: Span
     count: Value
     inits: tuple[Value, ...]
     body: Block
     outs: tuple[Value, ...]
+    called: str | None = "loop"
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -225,6 +228,8 @@ class Seed:
     arg: Value
 
 
+NAMELESS = "->"  # the name of functions that have none in the program
+
 Instr = Apply | Const | Convert | Leaf | Feed | Undef | If | While | For | Call | Derive | Print | Fail | Save | Seed
 
 
@@ -239,9 +244,10 @@ class Func:
     derived: bool = False
 
     @property
-    def source_name(self) -> str:
-        """What the program calls it: forms of it that also save values have a prime."""
-        return self.name.rstrip("'")
+    def called(self) -> str:
+        """What messages call it: forms of it that also save values have a prime."""
+        name = self.name.rstrip("'")
+        return "this function" if name == NAMELESS else f"`{name}`"
 
 
 @dataclass(eq=False, repr=False)

@@ -15,8 +15,8 @@ from graphdsl.core.ir import Block, Instr, Value
 from graphdsl.core.steps import Steps
 from graphdsl.core.structure import results
 from graphdsl.eager import instructions
-from graphdsl.eager.liveness import Plan
-from graphdsl.eager.module import Lines, Module
+from graphdsl.eager.liveness import Plan, may_fail
+from graphdsl.eager.module import TRIPS, Lines, Module
 from graphdsl.eager.records import Recorder
 from graphdsl.source.record import dataclass, field
 
@@ -221,19 +221,35 @@ class FunctionWriter:
         """`while` or `for`: carried values are locals that the body assigns anew."""
         self.recorder.carry(instr)
         self.move(instr.outs, instr.inits, self.plan.shared[instr], instr)
-        params = instr.body.params
+        params, lines = instr.body.params, self.scope.lines
+        around = lines.around
         if isinstance(instr, ir.For):
-            self.add(f"for {self.target(params[0])} in range({self.value(instr.count)}):", instr)
+            index = self.target(params[0])
+            self.add(f"for {index} in range({self.value(instr.count)}):", instr)
+            self.enter(instr, index)
         else:
             self.home.update(dict.fromkeys(instr.cond.params, self.scope))
             yield self.condition(instr)
         self.home.update(dict.fromkeys(params, self.scope))
         yield self.indented(instr.body, instr.outs, instr)
+        lines.around = around
+
+    def enter(self, loop: ir.While | ir.For, counter: str) -> None:
+        """What follows is inside `loop`, whose trips this local counts."""
+        if loop.called is not None:
+            self.scope.lines.around += ((loop, counter),)
 
     def condition(self, instr: ir.While) -> Steps[None]:
-        """`while` with its condition, which is one expression where it can be."""
+        """`while` with its condition, which is one expression where it can be. Where a trip may fail, they are counted."""
         lines = self.scope.lines
-        self.add("while True:", instr)
+        counted = self.module.counts_memory or may_fail(instr)
+        if counted:
+            counter = f"t{self.plan.fresh()}"
+            self.add(f"{counter} = {TRIPS}")
+            self.add(f"for _ in {counter}:", instr)
+            self.enter(instr, counter)
+        else:
+            self.add("while True:", instr)
         lines.depth += 1
         start = len(lines.text)
         yield self.block(instr.cond)
@@ -241,11 +257,10 @@ class FunctionWriter:
         assigned = "\t" * lines.depth + f"{condition} = "
         origin: Instr | None = instr
         if len(lines.text) > start and lines.text[-1].startswith(assigned):
-            condition = lines.text.pop().removeprefix(assigned)
-            origin = lines.origin.pop()
-        if len(lines.text) == start:
-            lines.text.pop()
-            lines.origin.pop()
+            line, origin = lines.take_back()
+            condition = line.removeprefix(assigned)
+        if len(lines.text) == start and not counted:
+            lines.take_back()
             lines.depth -= 1
             self.add(f"while {condition}:", origin)
         else:

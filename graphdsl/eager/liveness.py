@@ -191,7 +191,10 @@ class _Walk:
         names = self.plan.names
         idle = self.define(instr.outs)
         slots = [names[v] for v in instr.outs]
-        carried = instr.body.params if isinstance(instr, ir.While) else instr.body.params[1:]
+        carried = instr.body.params
+        if isinstance(instr, ir.For):
+            names[carried[0]] = self.plan.fresh()  # shared with nothing: a fault reads it
+            carried = carried[1:]
         for p, slot in zip(carried, slots, strict=True):
             names[p] = slot
         self._yields(instr.body, slots, _made_in(instr.body))
@@ -222,6 +225,19 @@ class _Walk:
 
     def _enter(self, block: Block) -> None:
         self.plan.dies_on_entry[block] = self.define(block.params)
+
+
+def may_fail(loop: ir.While | ir.For) -> bool:
+    """Whether anything inside can fail: what only reckons with scalars, and has no effect, cannot."""
+    return any(_may_fail(instr) for region in ir.blocks(loop) for instr in ir.walk(region))
+
+
+def _may_fail(instr: Instr) -> bool:
+    match instr:
+        case ir.Apply(op=op, outs=outs, fails=fails):
+            return fails or op.effect is not Effect.NONE or any(out.type.rank for out in outs)
+        case _:
+            return isinstance(instr, ir.Call | ir.Derive | ir.Print | ir.Fail | ir.Save)
 
 
 def _made_in(block: Block) -> set[Value]:

@@ -1,27 +1,55 @@
-"""One Python module made from one program: its text, the place of each line, and the names it refers to."""
+"""One Python module made from one program: its text, the place of each line, and the names it refers to.
+
+The place of a line says which loops are around it, and which local counts the trips of each: a fault reads them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from operator import length_hint
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
-from graphdsl.core.ir import Func, Instr
+from graphdsl.core.ir import For, Func, Instr, While
 
 FILE = "<graphdsl program>"
+_ENDLESS = 2**62  # trips
+TRIPS = f"repeat(None, {_ENDLESS})"  # what a `while` goes over: no other iterator counts as cheaply
+
+
+class Place(NamedTuple):
+    """What a line belongs to: an instruction, and the loops around it in this Python function, the innermost last."""
+
+    instr: Instr
+    around: tuple[tuple[While | For, str], ...]
+
+    def trips(self, held: Mapping[str, Any]) -> list[tuple[Instr, int]]:
+        """The loops, each with the trip that is under way (counted from 1), where the function's locals are `held`."""
+        return [(loop, _trip(held[name])) for loop, name in self.around]
+
+
+def _trip(counter: Any) -> int:
+    """The index of a `for`, or what is left of `TRIPS`."""
+    return counter + 1 if isinstance(counter, int) else _ENDLESS - length_hint(counter)
 
 
 class Lines:
-    """The lines of one Python function being written, and the instruction each belongs to."""
+    """The lines of one Python function being written, and the place of each."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
-        self.origin: list[Instr | None] = []
+        self.places: list[Place | None] = []
         self.depth = 1
+        self.around: tuple[tuple[While | For, str], ...] = ()  # the loops around the next line, the innermost last
 
     def add(self, line: str, instr: Instr | None = None) -> None:
         self.text.append("\t" * self.depth + line)
-        self.origin.append(instr)
+        self.places.append(None if instr is None else Place(instr, self.around))
+
+    def take_back(self) -> tuple[str, Instr | None]:
+        """The last line, which is written no more, and what it belonged to."""
+        place = self.places.pop()
+        return self.text.pop(), None if place is None else place.instr
 
 
 class Module:
@@ -30,7 +58,7 @@ class Module:
     def __init__(self) -> None:
         self.globals: dict[str, Any] = {}
         self.text: list[str] = []
-        self.origin: list[Instr | None] = [None]  # of each line; lines count from 1
+        self.places: list[Place | None] = [None]  # of each line; lines count from 1
         self.callees: dict[Func, str] = {}
         self.counts_calls = False  # whether there may be more active calls than the checker can see
         self.counts_ops = False  # whether the code counts the ops that run
@@ -66,9 +94,9 @@ class Module:
     def function(self, name: str, params: list[str], lines: Lines) -> None:
         """Add a function of these lines."""
         self.text.append(f"def {name}({', '.join(params)}):")
-        self.origin.append(None)
+        self.places.append(None)
         self.text.extend(lines.text)
-        self.origin.extend(lines.origin)
+        self.places.extend(lines.places)
 
     def compile(self) -> CodeType:
         return compile("\n".join(self.text) + "\n", FILE, "exec", dont_inherit=True)

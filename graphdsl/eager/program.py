@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,20 +14,20 @@ import numpy as np
 from graphdsl.core import ir
 from graphdsl.core.call_graph import functions as called_functions
 from graphdsl.core.call_graph import has_recursion
-from graphdsl.core.ir import Func, Instr, Program, Value
+from graphdsl.core.ir import Func, Program, Value
 from graphdsl.core.steps import run as run_steps
 from graphdsl.eager.derive import derive, derive_recorded
 from graphdsl.eager.function import FunctionWriter
 from graphdsl.eager.liveness import analyse
-from graphdsl.eager.module import Module
+from graphdsl.eager.module import Module, Place
 from graphdsl.eager.records import Recorder
 from graphdsl.eager.support import SUPPORT, within
 from graphdsl.ops.op import Setting
-from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, call_label, fault_diagnostic
+from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, fault_diagnostic, trail_label
 from graphdsl.runtime.garbage import fewer_collections
 from graphdsl.runtime.limits import MOST_BYTES, Limits
 from graphdsl.runtime.state import Runtime
-from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
+from graphdsl.source.diagnostic import MOST_TRAIL, Diagnostic, Fault, Label, ProgramError
 
 # How NumPy refuses sizes whose product it cannot count, be the array empty or not.
 _UNCOUNTABLE = ("array is too big", "iterator is too large", "Maximum allowed", "negative dimensions are not allowed")
@@ -128,15 +128,22 @@ class Compiled:
         return found
 
     def _diagnostic(self, fault: Fault, space: dict[str, Any]) -> Diagnostic:
-        """What to say of a fault: the lines that its traceback went through tell where it was, and by which calls."""
-        reached: list[Instr] = []
+        """What to say of a fault: the lines that its traceback went through tell where it was, and by which calls and
+        trips.
+        """
+        reached: list[tuple[Place, FrameType]] = []
         step = fault.__traceback__
         while step is not None:
-            if step.tb_frame.f_globals is space and (instr := self.module.origin[step.tb_lineno]) is not None:
-                reached.append(instr)
+            if step.tb_frame.f_globals is space and (place := self.module.places[step.tb_lineno]) is not None:
+                reached.append((place, step.tb_frame))
             step = step.tb_next
-        trail = [call_label(instr) for instr in reached[:-1] if isinstance(instr, ir.Call)]
-        return fault_diagnostic(fault, reached[-1], trail)
+        trail: list[Label] = []
+        for place, frame in reached[-MOST_TRAIL - 1 :]:  # the last one is no step of the way
+            trail += [trail_label(loop, trip) for loop, trip in place.trips(frame.f_locals)]
+            if isinstance(place.instr, ir.Call):
+                trail.append(trail_label(place.instr, 0))
+        failed = reached[-1][0].instr
+        return fault_diagnostic(fault, failed, trail[:-1] if isinstance(failed, ir.Call) else trail)
 
 
 def _too_large(error: MemoryError | ValueError, limits: Limits) -> Fault | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from math import inf, nan, sqrt
 from typing import Any
 
@@ -105,6 +106,7 @@ SUPPORT: dict[str, Any] = {
     "inf": inf,
     "deeper": deeper,
     "nan": nan,
+    "repeat": repeat,
     "save": save,
     "show": show,
     "sqrt": sqrt,

@@ -48,7 +48,8 @@ def _return(w: FunctionWriter, result: Value, whole: bool, record: bool) -> None
         node = w.recorder.enter(w.node(result), result) if whole else w.node(result)
         w.add(f"return {w.value(result)}, {node}")
     elif lines.text and lines.text[-1].startswith(f"\t{w.value(result)} = "):
-        w.add(f"return {lines.text.pop().partition(' = ')[2]}", lines.origin.pop())
+        line, instr = lines.take_back()
+        w.add(f"return {line.partition(' = ')[2]}", instr)
     else:
         w.add(f"return {w.value(result)}")
 

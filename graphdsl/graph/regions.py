@@ -404,7 +404,7 @@ class _Trips:
             if once:
                 count = emit.minimum(self.count, emit.const(1, I64))
             self.code.params.insert(0, Value(PLACE))
-            walk.write(For(self.loop.span, count, inits, self.code, results))
+            walk.write(For(self.loop.span, count, inits, self.code, results, called=None))
         else:
             self.until_found(inits, results, done)
 
@@ -427,4 +427,5 @@ class _Trips:
             following = emit.sub(left, emit.const(1, I64))
         self.code.params.insert(0, left)
         self.code.yields.insert(0, following)
-        walk.write(While(self.loop.span, (self.count, *inits), cond, self.code, (Value(PLACE), *results)))
+        outs = (Value(PLACE), *results)
+        walk.write(While(self.loop.span, (self.count, *inits), cond, self.code, outs, called=None))

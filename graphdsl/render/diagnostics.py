@@ -162,7 +162,7 @@ def _trail(diagnostic: Diagnostic) -> list[str]:
     trail = [_place(label) for label in diagnostic.trail]
     if len(trail) > LONGEST_TRAIL:
         half = LONGEST_TRAIL // 2
-        known = len(trail) != MOST_TRAIL  # else there may be calls further out that were not noted
+        known = len(trail) != MOST_TRAIL  # else there may be some further out that were not noted
         trail[half:-half] = [f"… {len(trail) - 2 * half} more …" if known else "…"]
     return trail
 

@@ -16,11 +16,13 @@ MOST_CALLS = 10_000
 
 
 def fault_diagnostic(fault: Fault, instr: Any, trail: Sequence[Label] = ()) -> Diagnostic:
-    """What to say of a fault of the instruction `instr`, reached by the calls in `trail` (outermost first)."""
+    """What to say of a fault of the instruction `instr`, reached by the calls and trips in `trail` (outermost first)."""
     found = fault.kind.diagnostic(instr.span, fault.numbers, tuple(trail)[-MOST_TRAIL:])
     return replace(found, labels=instr.labels) if isinstance(instr, ir.Fail) else found
 
 
-def call_label(call: ir.Call) -> Label:
-    """The entry of a trail for one call."""
-    return Label(call.span, f"in this call of `{call.func.source_name}`")
+def trail_label(instr: ir.Call | ir.While | ir.For, trip: int) -> Label:
+    """The entry of a trail for a call, or for a loop of which trip `trip` was under way (counted from 1)."""
+    if isinstance(instr, ir.Call):
+        return Label(instr.span, f"in this call of {instr.func.called}")
+    return Label(instr.span, f"in trip {trip} of this {instr.called}")

@@ -13,7 +13,7 @@ from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
 from graphdsl.source.words import filled
 
-MOST_TRAIL = 64  # calls noted with a fault of a run: the innermost ones
+MOST_TRAIL = 64  # calls and trips noted with a fault of a run: the innermost ones
 
 
 @dataclass(frozen=True)

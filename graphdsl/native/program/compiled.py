@@ -14,9 +14,9 @@ from graphdsl.native.program import direct, effects
 from graphdsl.native.program.link import Built, build
 from graphdsl.native.program.memory import Fed, Memory, copied, result, scalar_word
 from graphdsl.native.program.sites import Sites, sites
-from graphdsl.native.program.words import TRAIL_SITES, Status, Word, words
+from graphdsl.native.program.words import LEFT, Status, Word, words
 from graphdsl.native.program.worker import perform
-from graphdsl.runtime.faults import NO_MEMORY, call_label, fault_diagnostic
+from graphdsl.runtime.faults import NO_MEMORY, fault_diagnostic, trail_label
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Fault, ProgramError
 
@@ -180,11 +180,12 @@ class Compiled:
         return self._with_trail(effects.failure(Status(status), instr, kind, numbers, memory))
 
     def _with_trail(self, problem: BaseException) -> BaseException:
-        """An error of the program, with the calls that led to it."""
+        """An error of the program, with the calls and trips that led to it."""
         if not isinstance(problem, ProgramError):
             return problem
-        left = [self.sites.place(self._memory[TRAIL_SITES + i])[0] for i in range(self._memory[Word.TRAIL])]
-        trail = tuple(call_label(call) for call in reversed(left) if isinstance(call, ir.Call))
+        memory = self._memory
+        places = range(LEFT, LEFT + 2 * memory[Word.TRAIL], 2)
+        trail = tuple(trail_label(self.sites.place(memory[i])[0], memory[i + 1]) for i in reversed(places))
         return ProgramError(*(replace(d, trail=trail) for d in problem.diagnostics))
 
 

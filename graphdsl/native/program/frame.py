@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 
 from llvmlite import ir
 
-from graphdsl.core.ir import Apply, Value
+from graphdsl.core.ir import Apply, For, Value, While
 from graphdsl.native.flow import I32, I64, POINTER, at, field, int64, slot
 from graphdsl.native.program import buffers
 from graphdsl.native.program.unit import Unit
 from graphdsl.native.program.usage import Instr
 from graphdsl.native.program.values import Native, Tensor, part_types, parts, whole
-from graphdsl.native.program.words import HEADER_BYTES, TRAIL_SITES, Header, Status, Word
+from graphdsl.native.program.words import HEADER_BYTES, Header, Status, Word
 from graphdsl.native.scalar import I1, Llvm, intrinsic
 from graphdsl.ops.scalar import S
 from graphdsl.ops.types import DType, Type
 from graphdsl.runtime.faults import MOST_CALLS
-from graphdsl.source.diagnostic import MOST_TRAIL, FaultKind
+from graphdsl.source.diagnostic import FaultKind
 
 
 class Frame:
-    """Writes at `b`. `instr` is the instruction being written, `dying` the tensors that it uses last."""
+    """Writes at `b`. `instr` is the instruction being written, `dying` the tensors that it uses last, `around` are the
+    loops around it, the innermost last, each with how many trips it has made.
+    """
 
     def __init__(self, unit: Unit, made: ir.Function, depth: ir.Value) -> None:
         self.unit = unit
@@ -35,7 +38,8 @@ class Frame:
         self.values: dict[Value, Native] = {}
         self.instr: Instr
         self.dying: dict[Value, None] = {}
-        self._exits: dict[str, tuple[ir.Block, Any]] = {}
+        self.around: tuple[tuple[While | For, ir.Value], ...] = ()
+        self._exits: dict[Any, tuple[ir.Block, Any]] = {}
 
     # ---- values ----
 
@@ -75,13 +79,13 @@ class Frame:
         """Return at once, with a status other than done."""
         if isinstance(status, int):
             status = ir.Constant(I32, status)
-        exit, phi = self._exit("left", I32, self._return)
+        exit, phi = self._exit("left", I32, self._left)
         phi.add_incoming(status, self.b.block)
         self.b.branch(exit)
 
     def check(self, status: ir.Value) -> None:
         """Leave if `status` is not done."""
-        exit, phi = self._exit("left", I32, self._return)
+        exit, phi = self._exit("left", I32, self._left)
         phi.add_incoming(status, self.b.block)
         self._go_on(self.b.icmp_unsigned("==", status, ir.Constant(I32, Status.DONE)), exit)
 
@@ -98,18 +102,40 @@ class Frame:
         self.b.position_at_end(following)
 
     def _exit(self, name: str, type: Any, write: Callable[[ir.Value], None]) -> tuple[ir.Block, Any]:
-        """The one block where the function ends in some way, and what it is given."""
-        if name not in self._exits:
+        """The one block where the innermost loop, or the function, ends in some way, and what it is given."""
+        key = (name, self.around[-1][0] if self.around else None)
+        if key not in self._exits:
             block = self.b.append_basic_block(name)
             with self.b.goto_block(block):
                 phi = self.b.phi(type)
-                self._exits[name] = block, phi
+                self._exits[key] = block, phi
                 write(phi)
-        return self._exits[name]
+        return self._exits[key]
 
     def _no_memory(self, site: ir.Value) -> None:
         self.put(Word.SITE, site)
         self.leave(Status.MEMORY)
+
+    def _left(self, status: ir.Value) -> None:
+        """Out of the loops that are around, each of which is noted in the trail."""
+        if not self.around:
+            self._return(status)
+            return
+        *outer, (loop, trips) = self.around
+        status = self._note_left(loop, self.b.add(trips, int64(1)), status)
+        with self.within(*outer):
+            self.leave(status)
+
+    @contextmanager
+    def within(self, *loops: tuple[While | For, ir.Value]) -> Iterator[None]:
+        """Write with these loops around, instead of those that were."""
+        before, self.around = self.around, loops
+        yield
+        self.around = before
+
+    def _note_left(self, instr: Instr, trip: ir.Value, status: ir.Value) -> ir.Value:
+        site = int64(self.unit.sites.site(instr))
+        return self.b.call(self.unit.outside("run.left"), [self.context, site, trip, status])
 
     def _return(self, status: ir.Value) -> None:
         type = self.made.function_type.return_type
@@ -123,11 +149,7 @@ class Frame:
         b = self.b
         with b.if_then(b.icmp_unsigned("!=", status, ir.Constant(status.type, 0)), likely=False):
             if not self.instr.func.derived:
-                count = self.get(Word.TRAIL)
-                with b.if_then(b.icmp_unsigned("<", count, int64(MOST_TRAIL)), likely=False):
-                    site = int64(self.unit.sites.site(self.instr))
-                    b.store(site, at(b, self.context, b.add(count, int64(TRAIL_SITES)), I64))
-                    self.put(Word.TRAIL, b.add(count, int64(1)))
+                status = self._note_left(self.instr, int64(0), status)
             self.leave(status)
 
     def fail(self, condition: S, kind: FaultKind, numbers: Sequence[S]) -> None:
@@ -156,7 +178,8 @@ class Frame:
         """Leave if somebody wants the run to end."""
         flag = self.b.load_atomic(self.context, "monotonic", 8, typ=I64)
         with self.b.if_then(self.b.icmp_unsigned("!=", flag, int64(0)), likely=False):
-            self.leave(Status.STOPPED)
+            with self.within():  # nobody is told where it was
+                self.leave(Status.STOPPED)
 
     # ---- the context ----
 

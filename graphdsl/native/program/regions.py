@@ -76,29 +76,28 @@ def loop(frame: Frame, instr: ir.While | ir.For, dying: dict[Value, None]) -> St
     """The carried values belong to the trip; the condition only looks at them."""
     b = frame.b
     inits = _inits(frame, instr, dying)
-    counted = isinstance(instr, ir.For)
-    own = instr.body.params[1:] if counted else instr.body.params
+    own = instr.body.params[1:] if isinstance(instr, ir.For) else instr.body.params
     head, body, after = (b.append_basic_block(name) for name in ("head", "trip", "left"))
     before = b.block
     b.branch(head)
     b.position_at_end(head)
     types = [v.type for v in own]
     phis = _phis(frame, types, [(before, inits)])
-    if isinstance(instr, ir.For):
-        index = b.phi(I64)
-        index.add_incoming(int64(0), before)
-        frame.values[instr.body.params[0]] = index
-        go_on = b.icmp_signed("<", index, frame.values[instr.count])
-    else:
-        _define(frame, instr.cond.params, phis)
-        (go_on,) = yield block(frame, instr.cond, [])
-    b.cbranch(go_on, body, after)
-    b.position_at_end(body)
-    _define(frame, own, phis)
-    yields: list[Native] = yield block(frame, instr.body, own)
+    trips = b.phi(I64)
+    trips.add_incoming(int64(0), before)
+    with frame.within(*frame.around, *([(instr, trips)] if instr.called else [])):
+        if isinstance(instr, ir.For):
+            frame.values[instr.body.params[0]] = trips
+            go_on = b.icmp_signed("<", trips, frame.values[instr.count])
+        else:
+            _define(frame, instr.cond.params, phis)
+            (go_on,) = yield block(frame, instr.cond, [])
+        b.cbranch(go_on, body, after)
+        b.position_at_end(body)
+        _define(frame, own, phis)
+        yields: list[Native] = yield block(frame, instr.body, own)
     frame.test_stop()
-    if counted:
-        index.add_incoming(b.add(index, int64(1), flags=["nsw"]), b.block)
+    trips.add_incoming(b.add(trips, int64(1), flags=["nsw"]), b.block)
     for phi, part in zip(phis, [p for y in yields for p in parts(y)], strict=True):
         phi.add_incoming(part, b.block)
     b.branch(head)

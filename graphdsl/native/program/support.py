@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from graphdsl.native.program import buffers, parts, rows, stacks, station, team
+from graphdsl.native.program import buffers, parts, rows, stacks, station, team, trail
 from graphdsl.native.program.words import SUPPORT
 from graphdsl.native.target import Target, function
 
@@ -18,6 +18,7 @@ SIGNATURES: dict[str, ir.FunctionType] = {
     **rows.SIGNATURES,
     **parts.SIGNATURES,
     **station.SIGNATURES,
+    **trail.SIGNATURES,
 }
 
 
@@ -31,6 +32,7 @@ def module(target: Target) -> ir.Module:
     rows.define(made, target, functions)
     parts.define(made, target, functions)
     station.define(target, functions)
+    trail.define(functions)
     return made
 
 

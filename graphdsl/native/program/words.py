@@ -32,7 +32,7 @@ class Word(IntEnum):
     MALLOC = 19  # address of a function `ptr f(i64)`
     BLOCKS = 20  # all buffers ever made: a list by their NEXT_BLOCK word
     TEAM = 21  # address of the team of threads; 0: none
-    TRAIL = 22  # how many calls a fault has left
+    TRAIL = 22  # how many calls and trips a fault has left
     NOTHING = 24  # the header of an empty buffer that nobody owns
     TOTAL = 32  # bytes of all buffers, also of those that are free
     FREE_FUNCTION = 33  # address of a function `f(ptr)` that takes back what MALLOC gave
@@ -41,8 +41,8 @@ class Word(IntEnum):
 
 
 FREE_LISTS = 256
-TRAIL_SITES = Word.FREE + FREE_LISTS  # of the calls that a fault left, innermost first
-CONTEXT_WORDS = TRAIL_SITES + MOST_TRAIL
+LEFT = Word.FREE + FREE_LISTS  # site and number of trip of what a fault left, innermost first
+CONTEXT_WORDS = LEFT + 2 * MOST_TRAIL
 
 
 class Header(IntEnum):
@@ -146,6 +146,7 @@ SUPPORT = (
     "run.any.8",
     "run.team.run",
     "run.team.help",
+    "run.left",
     "run.rows",
     "run.product",
     "run.serve",
