@@ -97,7 +97,11 @@ FAILS: dict[str, tuple[str, str, list[str]]] = {
         "E0704",
         ["3: 2 map", "3: call of `f`"],
     ),
-    "map of what has no name": ("x = [1, 0]\nprint map(v -> 6 // v, x)", "E0704", ["2: 2 map", "2: call of this function"]),
+    "map of what has no name": (
+        "x = [1, 0]\nprint map(v -> 6 // v, x)",
+        "E0704",
+        ["2: 2 map", "2: call of this function"],
+    ),
     "fold": (
         "fn f(c, v) = c // v\nprint fold(f, 8, [1, 2, 0])",
         "E0704",

@@ -23,7 +23,7 @@ class Place(NamedTuple):
     instr: Instr
     around: tuple[tuple[While | For, str], ...]
 
-    def trips(self, held: Mapping[str, Any]) -> list[tuple[Instr, int]]:
+    def trips(self, held: Mapping[str, Any]) -> list[tuple[While | For, int]]:
         """The loops, each with the trip that is under way (counted from 1), where the function's locals are `held`."""
         return [(loop, _trip(held[name])) for loop, name in self.around]
 

@@ -177,9 +177,9 @@ class Frame:
     def test_stop(self) -> None:
         """Leave if somebody wants the run to end."""
         flag = self.b.load_atomic(self.context, "monotonic", 8, typ=I64)
-        with self.b.if_then(self.b.icmp_unsigned("!=", flag, int64(0)), likely=False):
-            with self.within():  # nobody is told where it was
-                self.leave(Status.STOPPED)
+        stop = self.b.icmp_unsigned("!=", flag, int64(0))
+        with self.b.if_then(stop, likely=False), self.within():  # nobody is told where it was
+            self.leave(Status.STOPPED)
 
     # ---- the context ----
 
