@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Type
 from graphdsl.runtime.kernels import kernel
 from graphdsl.runtime.state import Stream
+from graphdsl.source.diagnostic import Fault
 
 REDUCED = ((5000,), (70, 33), (3, 4, 5), (9000, 5))
 PRODUCTS = (
@@ -57,6 +59,20 @@ def made(op: Op, *types: Type, **attrs: Any) -> Any:
     return kernel(op, types, attrs if typing.attrs is None else typing.attrs)
 
 
+def without_faults(op: Op, attrs: dict[str, Any], xs: list[np.ndarray]) -> list[np.ndarray]:
+    """The elements of these vectors for which an elementwise op does not fail, repeated to as many as there were."""
+    if not op.faults:
+        return xs
+    run = made(op, *(Type(next(d for d in DType if d.numpy == x.dtype.name)) for x in xs), **attrs)
+    kept = []
+    for i, numbers in enumerate(zip(*(x.tolist() for x in xs), strict=True)):
+        with suppress(Fault):
+            run(*numbers)
+            kept.append(i)
+    where = np.resize(kept, len(xs[0]))
+    return [x[where] for x in xs]
+
+
 def elementwise() -> Iterator[tuple[str, Any]]:
     for entry in elementwise_entries():
         name = entry.name
@@ -64,11 +80,7 @@ def elementwise() -> Iterator[tuple[str, Any]]:
         assert isinstance(compute, Elementwise)
         assert arity(op) == len(entry.operands)
         run = made(op, *(Type(d, (999,)) for d in entry.operands), **dict(entry.attrs))
-        xs = [numbers(d, (999,), i) for i, d in enumerate(entry.operands)]
-        if op.name in ("floordiv", "mod", "pow", "nonzero_step") and xs[-1].dtype.kind == "i":
-            xs[-1] = xs[-1] % 9 + 1
-        if op.name == "nonzero_step":
-            xs = [np.where(xs[0] == 0, 1, xs[0]).astype(xs[0].dtype)]
+        xs = without_faults(op, dict(entry.attrs), [numbers(d, (999,), i) for i, d in enumerate(entry.operands)])
         yield name, run(*xs)
         yield f"{name} strided", run(*(x[::-2] for x in xs))
         yield f"{name} numbers", np.array([run(*(x[i : i + 1] for x in xs))[0] for i in range(0, 99, 9)])

@@ -19,7 +19,7 @@ from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Size, Type
 from graphdsl.runtime import python_code, threads
 from graphdsl.runtime.kernels import kernel
 from graphdsl.source.diagnostic import Fault
-from tests.bits import numbers
+from tests.bits import numbers, without_faults
 from tests.test_native_scalar import exact_fma, same_bits
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -53,17 +53,8 @@ def signatures(op: Op) -> Iterator[tuple[DType, ...]]:
                 continue
 
 
-def operand(op: Op, i: int, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
-    x = numbers(dtype, shape, i)
-    if dtype.is_int and op.name in ("floordiv", "mod", "pow", "nonzero_step") and i == arity(op) - 1:
-        return x % 9 + 1
-    if op.name == "nonzero_step":
-        return np.where(x == 0, 1, x).astype(x.dtype)
-    if op.name == "in_range":
-        return x % 10 if i == 0 else x % 10 + 10
-    if op.name == "same_size":
-        return np.full_like(x, 5)
-    return x
+def operands(op: Op, dtypes: tuple[DType, ...], size: int) -> list[np.ndarray]:
+    return without_faults(op, ATTRS.get(op.name, {}), [numbers(d, (size,), i) for i, d in enumerate(dtypes)])
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
@@ -73,7 +64,7 @@ def test_elementwise_over_numbers_arrays_and_both(name: str) -> None:
     for dtypes in signatures(op):
         attrs = ATTRS.get(name, {})
         out = op.typing(Setting(F64), tuple(Type(d) for d in dtypes), attrs).outs[0].dtype
-        xs = [operand(op, i, d, (203,)) for i, d in enumerate(dtypes)]
+        xs = operands(op, dtypes, 203)
         whole = made(name, *(Type(d, (203,)) for d in dtypes), **attrs)(*xs)
         assert whole.dtype == np.dtype(out.numpy)
         single = made(name, *(Type(d) for d in dtypes), **attrs)
@@ -83,9 +74,11 @@ def test_elementwise_over_numbers_arrays_and_both(name: str) -> None:
         same_bits(made(name, *(Type(d, (102,)) for d in dtypes), **attrs)(*(x[::-2] for x in xs)), whole[::-2])
         if len(dtypes) > 1:
             mixed = made(name, *(Type(d) for d in dtypes[:-1]), Type(dtypes[-1], (2, 203)), **attrs)
-            numbers_first = [PYTHON[d](x[5]) for d, x in zip(dtypes[:-1], xs[:-1], strict=True)]
-            expected = [single(*numbers_first, PYTHON[dtypes[-1]](v)) for v in xs[-1]]
-            same_bits(mixed(*numbers_first, np.stack([xs[-1]] * 2)), np.array([expected] * 2, out.numpy))
+            first = [np.full_like(x, x[5]) for x in xs[:-1]]
+            *first, last = without_faults(op, attrs, [*first, xs[-1]])
+            numbers_first = [PYTHON[d](x[0]) for d, x in zip(dtypes[:-1], first, strict=True)]
+            expected = [single(*numbers_first, PYTHON[dtypes[-1]](v)) for v in last]
+            same_bits(mixed(*numbers_first, np.stack([last] * 2)), np.array([expected] * 2, out.numpy))
 
 
 @pytest.mark.parametrize("name", [n for n in ELEMENTWISE if getattr(OPS[n].compute, "numpy", None)])
@@ -98,7 +91,7 @@ def test_python_steps_have_the_bits_of_numpy(name: str) -> None:
     for dtypes in signatures(op):
         if not (compute.numpy_ints or dtypes[-1].is_float):
             continue
-        xs = [operand(op, i, d, (500,)) for i, d in enumerate(dtypes)]
+        xs = operands(op, dtypes, 500)
         same_bits(python_code.function(compute.body, dtypes, False)(*xs), getattr(np, compute.numpy)(*xs))
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from graphdsl.native import cache
+from graphdsl.native import cache, sources
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes as POSIX has them")
 NAME = cache.key("some program", "x86")
@@ -123,3 +124,20 @@ def test_what_is_not_used_is_forgotten(place: Path, monkeypatch: pytest.MonkeyPa
     assert cache.read(names[0]) == b"code"  # used again
     cache.write(names[8], b"code")
     assert [cache.read(name) is not None for name in names] == [True, False, False, *[True] * 6]
+
+
+@pytest.mark.parametrize("file", ["runtime/faults.py", "native/scalar.py", "graph/passes/fuse.py", "ops/math/arcs.py"])
+def test_no_code_of_another_version_is_found(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "graphdsl"
+    shutil.copytree(Path(sources.__file__).parents[1], package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(sources, "_ROOT", package)
+
+    def made_by() -> tuple[str, str]:
+        return sources.kernels_made_by.__wrapped__(), sources.programs_made_by.__wrapped__()
+
+    kernels, programs = made_by()
+    assert (kernels, programs) == made_by()
+    with (package / file).open("a") as text:
+        text.write("\n# another\n")
+    assert made_by()[1] != programs
+    assert (made_by()[0] != kernels) == file.startswith(("native", "ops"))

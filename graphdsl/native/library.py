@@ -5,13 +5,12 @@ What builds it (`assembly`) is imported only where the cache does not have it.
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
-from importlib import resources
 
 from graphdsl.native import cache as objects
 from graphdsl.native.building import on_build
 from graphdsl.native.linked import Linked, process_symbols
+from graphdsl.native.sources import kernels_made_by
 from graphdsl.native.target import host
 
 # Functions of Python's C interface that kernels on single numbers call.
@@ -27,7 +26,6 @@ IMPORTS = (
     "PyObject_CallFunctionObjArgs",
     "Py_DecRef",
 )
-_PACKAGES = ("graphdsl.native", "graphdsl.ops", "graphdsl.ops.math")
 _END_OF_NAMES = b"\0"
 
 
@@ -53,15 +51,4 @@ def _built() -> bytes:
 
 
 def _name() -> str:
-    return objects.key("kernels", host().key, sources())
-
-
-@cache
-def sources() -> str:
-    """A digest of every file that decides what the kernels compute."""
-    digest = hashlib.sha256()
-    for package in _PACKAGES:
-        for file in sorted(resources.files(package).iterdir(), key=lambda f: f.name):
-            if file.name.endswith(".py"):
-                digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()
+    return objects.key("kernels", host().key, kernels_made_by())

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 from graphdsl.native import cache as objects
 from graphdsl.native.inventory import Entry
-from graphdsl.native.library import IMPORTS, sources
+from graphdsl.native.library import IMPORTS
 from graphdsl.native.linked import Linked, process_symbols
 from graphdsl.native.names import ELEMENTWISE_LOOP, RECORD, call_name
+from graphdsl.native.sources import kernels_made_by
 from graphdsl.native.target import host
 
 
 def single(entry: Entry) -> Linked:
     """The object of one kernel, with the same names in it as in the library."""
-    name = objects.key("kernel", host().key, sources(), entry.name, repr(entry.attrs))
+    name = objects.key("kernel", host().key, kernels_made_by(), entry.name, repr(entry.attrs))
     code = objects.obtain(name, lambda: _assembled(entry))
     call = call_name(entry.operands, entry.measure.dtype)
     exports = [ELEMENTWISE_LOOP, RECORD, f"gdl.kernel.{entry.name}.info", call]

@@ -5,18 +5,14 @@ Everything that the code depends on is in it, and nothing else: no names, no pla
 
 from __future__ import annotations
 
-import hashlib
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from graphdsl.core.ir import Apply, Block, Call, Const, Func, Item, Value
 from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import form, regions, results
 from graphdsl.native.program.sites import Sites
+from graphdsl.native.sources import programs_made_by
 from graphdsl.ops.types import DType, Size, Type
-
-_SOURCES = ("native", "native/program", "ops", "ops/math")  # what code is made by
 
 
 def fingerprint(main: Func, places: Sites) -> str:
@@ -25,18 +21,7 @@ def fingerprint(main: Func, places: Sites) -> str:
     for func in places.funcs:
         run(writer.block(func.body))
     assert places.funcs[0] is main
-    return "\n".join([sources(), *writer.lines])
-
-
-@cache
-def sources() -> str:
-    """A digest of the compiler's own text: an edit of an op or of the compiler finds no old code."""
-    root = Path(__file__).parents[2]
-    digest = hashlib.sha256()
-    for folder in _SOURCES:
-        for path in sorted((root / folder).glob("*.py")):
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()
+    return "\n".join([programs_made_by(), *writer.lines])
 
 
 class _Writer:

@@ -15,9 +15,10 @@ from typing import Any
 from graphdsl.core.ir import Func
 from graphdsl.native import cache
 from graphdsl.native.identity import machine
-from graphdsl.native.program.fingerprint import fingerprint, sources
+from graphdsl.native.program.fingerprint import fingerprint
 from graphdsl.native.program.sites import Sites
 from graphdsl.native.program.words import ENTRY, SUPPORT
+from graphdsl.native.sources import programs_made_by
 
 _OWN = "run."  # what names of `support` begin with; others are the kernel library's
 
@@ -87,7 +88,7 @@ def resolved(names: Iterable[str]) -> dict[str, int]:
 @once
 def support_library() -> dict[str, int]:
     """The functions that all programs share, linked once."""
-    name = cache.key("support", sources(), machine())
+    name = cache.key("support", programs_made_by(), machine())
     code = cache.read(name)
     if code is None:
         from graphdsl.native.program.build import support_object
