@@ -199,9 +199,4 @@ def size_origins(args: Sequence[Value]) -> str:
     return ", ".join(f"`{d.name}` is the size of {d.why}" for d in sizes)
 
 
-def same_dim(a: Dim, b: Dim) -> bool:
-    """Whether two dims are known to be equal."""
-    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
-
-
 DTYPES = {d.value: d for d in DType}

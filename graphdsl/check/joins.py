@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphdsl.check.context import Frame, same_dim
+from graphdsl.check.context import Frame
 from graphdsl.check.values import POISON, Binding, Special, Str, Tensor, Tuple, kind_name
 from graphdsl.core.ir import Convert, Undef, Value
+from graphdsl.ops.type_rules import same_dim, same_shape
 from graphdsl.ops.types import Dim, DType, Size, Type, join_dtypes
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
@@ -122,7 +123,7 @@ def equal_shapes(a: Shape, b: Shape) -> bool:
     match a, b:
         case Type(), Type():
             same = a.dtype is b.dtype and a.weak == b.weak and a.rank == b.rank
-            return same and all(same_dim(x, y) for x, y in zip(a.shape, b.shape, strict=True))
+            return same and same_shape(a.shape, b.shape)
         case Items(parts=p), Items(parts=q):
             return len(p) == len(q) and all(equal_shapes(x, y) for x, y in zip(p, q, strict=True))
         case Fixed(), Fixed():

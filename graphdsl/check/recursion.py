@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphdsl.check.context import Frame, Shared, same_dim
+from graphdsl.check.context import Frame, Shared
 from graphdsl.check.instances import Instance, Passed, emit_call, new_frame
 from graphdsl.check.joins import Fixed, Joiner, JoinProblem, Shape, converted, shape_of, types_in
 from graphdsl.check.results import check_body, gives
@@ -16,6 +16,7 @@ from graphdsl.check.types import declared_type
 from graphdsl.check.values import NOTHING, POISON, Binding, Named, Tensor, Tuple, leaves, rebuild
 from graphdsl.core.ir import Value
 from graphdsl.core.steps import Steps
+from graphdsl.ops.type_rules import same_dim
 from graphdsl.ops.types import Dim, Size, Type
 from graphdsl.source.diagnostic import Label
 from graphdsl.source.record import dataclass, field

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphdsl.check import faults, names
-from graphdsl.check.context import Frame, same_dim
+from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression
 from graphdsl.check.expect import as_tensor
 from graphdsl.check.ranges import RangeParts, element, range_of
 from graphdsl.check.values import POISON, Binding, Tensor, Tuple
 from graphdsl.core.ir import Block, Fail, If, Value
 from graphdsl.core.steps import Steps
+from graphdsl.ops.type_rules import same_dim
 from graphdsl.ops.types import Dim
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span

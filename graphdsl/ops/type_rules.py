@@ -60,9 +60,14 @@ def broadcast(types: Sequence[Type]) -> tuple[Shape, bool]:
     return shape, fails
 
 
+def same_dim(a: Dim, b: Dim) -> bool:
+    """Whether two dims are known to be equal."""
+    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
+
+
 def same_shape(a: Shape, b: Shape) -> bool:
     """Whether two shapes are known to be equal."""
-    return len(a) == len(b) and all(x is y or (isinstance(x, int) and x == y) for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and all(map(same_dim, a, b))
 
 
 def count(shape: Shape) -> int | None:

@@ -14,8 +14,9 @@ from typing import Any
 from graphdsl.core.ir import Apply, Value
 from graphdsl.core.structure import results
 from graphdsl.graph.passes.fuse_dry import asks_for_place
-from graphdsl.graph.passes.fuse_kinds import Part, Shape, part, same_shape, space
+from graphdsl.graph.passes.fuse_kinds import Part, Shape, part, space
 from graphdsl.ops.op import Pointwise
+from graphdsl.ops.type_rules import same_shape
 
 _MOST_OPS = 100  # of a kernel: registers and compile time
 _MOST_TENSORS = 24  # that a kernel reads

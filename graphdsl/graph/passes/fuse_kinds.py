@@ -95,13 +95,3 @@ def space(instr: Apply) -> Shape:
     """The shape whose elements an op walks."""
     source = instr.args[0] if isinstance(instr.op.compute, Reduce) else instr.outs[0]
     return source.type.shape
-
-
-def same_dim(a: Dim, b: Dim) -> bool:
-    """Whether two dims are known to be equal."""
-    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
-
-
-def same_shape(a: Shape, b: Shape) -> bool:
-    """Whether two shapes are known to be equal."""
-    return len(a) == len(b) and all(map(same_dim, a, b))

@@ -13,13 +13,13 @@ from typing import Any, Protocol
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
-from graphdsl.graph.passes.fuse_kinds import same_dim
 from graphdsl.native.flow import I32, at, int64
 from graphdsl.native.program.places import Affine, Uniform, VectorCode, is_int
 from graphdsl.native.program.space import Region
 from graphdsl.native.scalar import load, memory_type
 from graphdsl.ops.op import Elementwise, Pointwise
 from graphdsl.ops.scalar import S
+from graphdsl.ops.type_rules import same_dim
 from graphdsl.ops.types import BOOL, Dim, DType
 from graphdsl.ops.types import I64 as INT
 

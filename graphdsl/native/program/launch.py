@@ -13,7 +13,6 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.graph.passes.fuse_dry import asks_for_place
-from graphdsl.graph.passes.fuse_kinds import same_shape
 from graphdsl.native.flow import POINTER, at, int64
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.kernels import BLOCK, Shape, Writer
@@ -23,6 +22,7 @@ from graphdsl.native.program.team import kernel_type
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.op import Pointwise, Reduce
+from graphdsl.ops.type_rules import same_shape
 from graphdsl.ops.types import DType
 
 _MUCH = 200_000  # of the units of `cost`: some tens of microseconds

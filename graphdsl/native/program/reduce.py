@@ -12,7 +12,6 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
-from graphdsl.graph.passes.fuse_kinds import same_dim
 from graphdsl.native.flow import I64, POINTER, at, int64, loop, slot
 from graphdsl.native.names import description
 from graphdsl.native.program.frame import Frame
@@ -22,6 +21,7 @@ from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.scalar import I1, memory_type
 from graphdsl.ops import faults
 from graphdsl.ops.op import Reduce
+from graphdsl.ops.type_rules import same_dim
 from graphdsl.ops.types import BOOL
 from graphdsl.ops.types import I64 as INT
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graphdsl.core.ir import Apply, Value
-from graphdsl.graph.passes.fuse_kinds import same_dim
 from graphdsl.ops.op import Elementwise, Pointwise, Reduce
+from graphdsl.ops.type_rules import same_dim
 from graphdsl.ops.types import Dim
 
 Shape = tuple[Dim, ...]
