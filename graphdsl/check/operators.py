@@ -13,7 +13,7 @@ from graphdsl.check.values import POISON, Binding, Static, Tensor
 from graphdsl.core.ir import Apply, Block, Const, If, Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops.op import Effect
-from graphdsl.ops.types import BOOL, Type
+from graphdsl.ops.types import BOOL, Type, wrap64
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 
@@ -95,7 +95,7 @@ def power(f: Frame, node: ast.Binary, base: Binding, k: int) -> Binding:
         return POISON
     result = f.apply("powi", node.span, (value,), (node.left.span,), k=k)
     if isinstance(result, Tensor) and isinstance(base, Tensor) and type(base.static) is int and k >= 0:
-        return Tensor(result.value, _wrapped(base.static**k))
+        return Tensor(result.value, wrap64(base.static**k))
     return result
 
 
@@ -118,7 +118,7 @@ def unary(f: Frame, node: ast.Unary) -> Steps[Binding]:
 
 
 def _negated(value: int | float) -> int | float:
-    return _wrapped(-value) if isinstance(value, int) else -value
+    return wrap64(-value) if isinstance(value, int) else -value
 
 
 # ---- and, or ------------------------------------------------------------------------------------------
@@ -184,9 +184,5 @@ def _known(op: str, bindings: tuple[Binding, Binding]) -> Static | None:
         case (Tensor(static=a), Tensor(static=b)) if type(a) is int and type(b) is int and op in _ARITHMETIC:
             if op in ("//", "%") and b == 0:
                 return None
-            return _wrapped(_ARITHMETIC[op](a, b))
+            return wrap64(_ARITHMETIC[op](a, b))
     return None
-
-
-def _wrapped(value: int) -> int:
-    return (value + 2**63) % 2**64 - 2**63

@@ -1,4 +1,4 @@
-"""What the generated code calls: effects, wrapping of ints. `SUPPORT` is its global names."""
+"""What the generated code calls: effects, calls, limits. `SUPPORT` is its global names."""
 
 from __future__ import annotations
 
@@ -12,24 +12,13 @@ import numpy as np
 from graphdsl.core import ir
 from graphdsl.eager.tape import tick
 from graphdsl.ops.sizes import run_sizes
+from graphdsl.ops.types import wrap32, wrap64
 from graphdsl.runtime.events import Shown
 from graphdsl.runtime.faults import MOST_CALLS, TOO_DEEP
 from graphdsl.runtime.limits import TOO_MUCH, size_text
 from graphdsl.runtime.state import Runtime
 from graphdsl.runtime.texts import written
 from graphdsl.source.diagnostic import Fault
-
-# ---- numbers ----------------------------------------------------------------------------------
-
-
-def wrap64(n: int) -> int:
-    """An int as i64 arithmetic leaves it."""
-    return (n + 2**63) % 2**64 - 2**63
-
-
-def wrap32(n: int) -> int:
-    """An int as i32 arithmetic leaves it."""
-    return (n + 2**31) % 2**32 - 2**31
 
 
 class Shape:

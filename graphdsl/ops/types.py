@@ -1,4 +1,4 @@
-"""Dtypes, dims and tensor types, and the rules on them that every part asks: promotion and joins.
+"""Dtypes, dims and tensor types, and the rules on them that every part asks: promotion, joins, wrapping of ints.
 
 Tuples, strings and functions are not here: they exist only while a program is checked.
 """
@@ -126,3 +126,21 @@ _ORDER = {dtype: i for i, dtype in enumerate(DType)}
 
 def _widest(dtypes: Sequence[DType]) -> DType:
     return max(dtypes, key=_ORDER.__getitem__)
+
+
+# ---- ints ----------------------------------------------------------------------------------------------
+
+
+def wrap32(x: int) -> int:
+    """An int modulo 2**32, as i32."""
+    return x if -0x80000000 <= x <= 0x7FFFFFFF else (x + 0x80000000 & 0xFFFFFFFF) - 0x80000000
+
+
+def wrap64(x: int) -> int:
+    """An int modulo 2**64, as i64."""
+    if -0x8000000000000000 <= x <= 0x7FFFFFFFFFFFFFFF:
+        return x
+    return (x + 0x8000000000000000 & 0xFFFFFFFFFFFFFFFF) - 0x8000000000000000
+
+
+WRAP = {I32: wrap32, I64: wrap64}

@@ -11,9 +11,8 @@ import numpy as np
 from graphdsl.ops.op import Attrs, Op
 from graphdsl.ops.sizes import run_sizes
 from graphdsl.ops.type_rules import MOST_ELEMENTS
-from graphdsl.ops.types import F64, DType
+from graphdsl.ops.types import F64, DType, wrap64
 from graphdsl.runtime import native
-from graphdsl.runtime.python_code import wrap64
 
 Kernel = Callable[..., Any]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from graphdsl.ops.scalar import Code, S
-from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType
+from graphdsl.ops.types import BOOL, F32, F64, I32, I64, WRAP, DType, wrap32
 from graphdsl.source.diagnostic import Fault, FaultKind
 
 _INT_OF, _FLOAT_OF = {F32: I32, F64: I64}, {I32: F32, I64: F64}
@@ -218,19 +218,6 @@ class _Numbers(_Text):
         return str(condition.ref)
 
 
-def wrap32(x: int) -> int:
-    """An int modulo 2**32, as i32."""
-    return x if -0x80000000 <= x <= 0x7FFFFFFF else (x + 0x80000000 & 0xFFFFFFFF) - 0x80000000
-
-
-def wrap64(x: int) -> int:
-    """An int modulo 2**64, as i64."""
-    if -0x8000000000000000 <= x <= 0x7FFFFFFFFFFFFFFF:
-        return x
-    return (x + 0x8000000000000000 & 0xFFFFFFFFFFFFFFFF) - 0x8000000000000000
-
-
-WRAP = {I32: wrap32, I64: wrap64}
 _PYTHON: dict[DType, Callable[[Any], Any]] = {BOOL: bool, I32: int, I64: int, F64: float, F32: np.float32}
 
 

@@ -9,6 +9,7 @@ from graphdsl.core import ir
 from graphdsl.native.program.memory import Memory
 from graphdsl.native.program.words import Status, Word
 from graphdsl.ops.op import Host
+from graphdsl.ops.types import wrap64
 from graphdsl.runtime.events import Shown
 from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, TOO_DEEP, fault_diagnostic
 from graphdsl.runtime.limits import TOO_LARGE, TOO_MUCH, size_text
@@ -61,18 +62,14 @@ def _print(runtime: Runtime, instr: ir.Print, items: Sequence[Any], left: Iterat
 
 def seed_from(runtime: Runtime, memory: Memory) -> None:
     """The state of the random stream, for the run."""
-    memory[Word.KEY] = _signed(runtime.random.key)
-    memory[Word.COUNTER] = _signed(runtime.random.counter)
+    memory[Word.KEY] = wrap64(runtime.random.key)
+    memory[Word.COUNTER] = wrap64(runtime.random.counter)
 
 
 def seed_to(runtime: Runtime, memory: Memory) -> None:
     """The state of the random stream after the run."""
     runtime.random.key = memory[Word.KEY] & _WORD
     runtime.random.counter = memory[Word.COUNTER] & _WORD
-
-
-def _signed(word: int) -> int:
-    return word - (1 << 64) if word >> 63 else word
 
 
 def failure(

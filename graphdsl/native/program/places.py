@@ -14,7 +14,7 @@ from graphdsl.native.flow import I32, I64, int64
 from graphdsl.native.scalar import Llvm
 from graphdsl.ops.scalar import S
 from graphdsl.ops.types import I64 as INT
-from graphdsl.ops.types import DType
+from graphdsl.ops.types import DType, wrap64
 
 
 class Affine(S):
@@ -198,7 +198,7 @@ def folded(b: ir.IRBuilder, name: str, x: ir.Value, y: ir.Value) -> ir.Value:
     """`x + y`, `x - y` or `x * y` on i64, computed now where that is possible: it decides how memory is read."""
     if isinstance(x, ir.Constant) and isinstance(y, ir.Constant):
         number = {"add": x.constant + y.constant, "sub": x.constant - y.constant, "mul": x.constant * y.constant}[name]
-        return int64((number + (1 << 63)) % (1 << 64) - (1 << 63))
+        return int64(wrap64(number))
     if name == "mul":
         if is_int(x, 0) or is_int(y, 0):
             return int64(0)
