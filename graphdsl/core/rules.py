@@ -25,6 +25,7 @@ from typing import Any
 
 from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Apply, Block, Const, Value
+from graphdsl.ops.attrs import frozen
 from graphdsl.ops.op import Attrs, Elementwise, Into, Op, Pointwise, Setting
 from graphdsl.ops.table import OPS
 from graphdsl.ops.type_rules import same_shape
@@ -314,7 +315,7 @@ def _cached(
     names = _Names()
     ins, results = [names.type(t) for t in operands], [names.type(t) for t in outs]
     known = {name: _with_sizes(v, names) for name, v in attrs.items()}
-    key = (what, op, setting, _frozen(ins, names), _frozen(results, names), _frozen(known, names))
+    key = (what, op, setting, *(frozen(part, names.numbers.__getitem__) for part in (ins, results, known)))
     if key not in _templates:
         if len(_templates) >= _MOST:
             _templates.clear()
@@ -354,22 +355,5 @@ def _with_sizes(value: Any, sizes: Mapping[Size, Any]) -> Any:
             return tuple(_with_sizes(v, sizes) for v in value)
         case Type():
             return Type(value.dtype, _with_sizes(value.shape, sizes), value.weak)
-        case _:
-            return value
-
-
-def _frozen(value: Any, names: _Names) -> Any:
-    """A hashable key, with the template's sizes by number."""
-    match value:
-        case Size():
-            return ("size", names.numbers[value])
-        case Mapping():
-            return tuple(sorted((name, _frozen(v, names)) for name, v in value.items()))
-        case tuple() | list():
-            return tuple(_frozen(v, names) for v in value)
-        case Type():
-            return (value.dtype, _frozen(value.shape, names))
-        case bool() | int() | float():
-            return (type(value).__name__, repr(value))  # 1, 1.0 and True are equal as keys
         case _:
             return value

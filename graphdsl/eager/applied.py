@@ -14,6 +14,7 @@ import numpy as np
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Value
+from graphdsl.ops.attrs import frozen
 from graphdsl.ops.op import Draw, Elementwise, Host, Scatter
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Size, Type
@@ -93,8 +94,13 @@ def _as_array(w: FunctionWriter, value: Value) -> str | None:
 
 def _bind(module: Module, instr: ir.Apply, how: str = "copy") -> str:
     types = tuple(a.type for a in instr.args)
-    sizes: dict[Size, int] = {}
-    key = (how, instr.op, _settled(types, sizes), _settled(tuple(sorted(instr.attrs.items())), sizes))
+    sizes: dict[Size, int] = {}  # kernels differ by which of them are equal, not by what they are
+
+    def numbered(size: Size) -> int:
+        return sizes.setdefault(size, len(sizes))
+
+    held = [(t.dtype, t.shape) for t in types]
+    key = (how, instr.op, frozen(held, numbered), frozen(instr.attrs, numbered))
     return module.bound(key, lambda: _kernel(instr, types, how == "own"))
 
 
@@ -102,19 +108,6 @@ def _kernel(instr: ir.Apply, types: tuple[Type, ...], own: bool) -> Any:
     from graphdsl.runtime.kernels import kernel  # many programs over scalars need none
 
     return kernel(instr.op, types, instr.attrs, own)
-
-
-def _settled(part: Any, sizes: dict[Size, int]) -> Any:
-    """A key that is equal for types and attrs that differ only in which unknown sizes they have."""
-    match part:
-        case Size():
-            return ("size", sizes.setdefault(part, len(sizes)))
-        case Type():
-            return (part.dtype, _settled(part.shape, sizes))
-        case tuple() | list():
-            return tuple(_settled(p, sizes) for p in part)
-        case _:
-            return (type(part), part)
 
 
 def _python(module: Module, instr: ir.Apply, args: list[str]) -> str | None:

@@ -15,8 +15,8 @@ from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import reconnect, regions
 from graphdsl.graph.ir import Fused, Read
 from graphdsl.graph.rename import graph_body
+from graphdsl.ops.attrs import frozen
 from graphdsl.ops.op import Effect
-from graphdsl.ops.types import Type
 
 
 def merge_common(main: Func) -> None:
@@ -86,18 +86,3 @@ def _key(instr: Any) -> Hashable | None:
             return ("read", record, at, fields)
         case _:
             return None
-
-
-def frozen(value: Any) -> Hashable:
-    """A hashable form of an attr, in which `1`, `1.0` and `True` differ."""
-    match value:
-        case Mapping():
-            return tuple(sorted((name, frozen(v)) for name, v in value.items()))
-        case tuple() | list():
-            return tuple(frozen(v) for v in value)
-        case bool() | int() | float():
-            return (type(value).__name__, repr(value))
-        case Type():
-            return (value.dtype, value.shape, value.weak)
-        case _:
-            return value  # type: ignore[no-any-return]

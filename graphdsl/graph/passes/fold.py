@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from graphdsl.core.ir import Apply, Const, Func, Value
-from graphdsl.graph.passes.common import frozen
 from graphdsl.graph.rename import blocks_of, graph_body
+from graphdsl.ops.attrs import frozen
 from graphdsl.ops.op import Elementwise
 from graphdsl.ops.types import DType
 from graphdsl.runtime.kernels import kernel

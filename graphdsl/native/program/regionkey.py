@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphdsl.core.ir import Value
 from graphdsl.native.program.space import Region
+from graphdsl.ops.attrs import frozen
 from graphdsl.ops.types import Size, Type
 
 if TYPE_CHECKING:
@@ -28,26 +29,10 @@ def key(frame: Frame, region: Region) -> tuple[Hashable, ...]:
     parts: list[Hashable] = [(number(p), shown(p.type)) for p in region.params]
     for apply in region.body:
         site = frame.unit.sites.numbers[apply] if apply.fails else None
-        attrs = tuple((name, _frozen(value, numbers)) for name, value in sorted(apply.attrs.items()))
+        attrs = frozen(apply.attrs, number)
         made = tuple((number(o), shown(o.type)) for o in apply.outs)
         parts.append((apply.op.name, site, attrs, tuple(map(number, apply.args)), made))
     return (*parts, tuple(map(number, region.outs)))
-
-
-def _frozen(value: Any, numbers: dict[Any, int]) -> Hashable:
-    match value:
-        case Size():
-            return ("size", numbers.setdefault(value, len(numbers)))
-        case list() | tuple():
-            return tuple(_frozen(v, numbers) for v in value)
-        case dict():
-            return tuple((k, _frozen(v, numbers)) for k, v in sorted(value.items()))
-        case float():
-            return repr(value)
-        case bool():
-            return ("bool", value)
-        case _:
-            return value  # type: ignore[no-any-return]
 
 
 def cost(region: Region) -> int:
