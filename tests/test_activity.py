@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from graphdsl.core.ir import Leaf, Value, walk
-from graphdsl.core.structure import results
+from graphdsl.core.ir import Leaf, Value
+from graphdsl.core.structure import results, walk
 from graphdsl.eager.program import Compiled
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import ProgramError

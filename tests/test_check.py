@@ -19,8 +19,9 @@ from graphdsl.check.context import Frame
 from graphdsl.check.names import PLANNED, builtin
 from graphdsl.check.uncalled import check_uncalled
 from graphdsl.core.call_graph import functions
-from graphdsl.core.ir import Apply, Call, Feed, For, If, Leaf, Program, While, walk
+from graphdsl.core.ir import Apply, Call, Feed, For, If, Leaf, Program, While
 from graphdsl.core.steps import Steps
+from graphdsl.core.structure import walk
 from graphdsl.core.verify import verify_program
 from graphdsl.eager.program import Compiled
 from graphdsl.ops.types import Size

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from graphdsl.core.clone import clone_block, free_values
-from graphdsl.core.ir import Block, Const, Derive, Func, If, Value, While, walk
+from graphdsl.core.ir import Block, Const, Derive, Func, If, Value, While
 from graphdsl.core.printer import show_func, show_program
+from graphdsl.core.structure import walk
 from graphdsl.core.verify import Illegal, verify_func, verify_program
 from graphdsl.graph.build import build
 from graphdsl.graph.ir import NewTape, Push, Result

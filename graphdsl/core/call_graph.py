@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphdsl.core.ir import Call, Func, walk
+from graphdsl.core.ir import Call, Func
+from graphdsl.core.structure import walk
 
 
 def functions(main: Func) -> list[Func]:

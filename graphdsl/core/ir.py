@@ -16,7 +16,6 @@ what it got it from (several outs or params of one instruction: the last one fir
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 from graphdsl.ops.op import Attrs, Op
@@ -259,29 +258,3 @@ class Program:
     exports: dict[str, tuple[Value, Value | None]]
     default_float: Any
     derivatives: dict[str, Value] = field(default_factory=dict)  # asked for by `graphdsl grad`, by target
-
-
-def blocks(instr: Instr) -> tuple[Block, ...]:
-    """The regions of an instruction (not the body of a called function)."""
-    match instr:
-        case If(then=then, orelse=orelse):
-            return (then, orelse)
-        case While(cond=cond, body=body):
-            return (cond, body)
-        case For(body=body):
-            return (body,)
-        case _:
-            return ()
-
-
-def walk(block: Block) -> Iterator[Instr]:
-    """Every instruction of a block and its regions, in program order; iterative."""
-    stack: list[Iterator[Instr]] = [iter(block.body)]
-    while stack:
-        for instr in stack[-1]:
-            yield instr
-            if inner := blocks(instr):
-                stack.extend(iter(b.body) for b in reversed(inner))
-                break
-        else:
-            stack.pop()

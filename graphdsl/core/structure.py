@@ -76,6 +76,19 @@ def regions(instr: Any) -> tuple[Block, ...]:
     return tuple(getattr(instr, name) for name in form(type(instr)).regions)
 
 
+def walk(block: Block) -> Iterator[Any]:
+    """Every instruction of a block and its regions, in program order; iterative."""
+    stack: list[Iterator[Any]] = [iter(block.body)]
+    while stack:
+        for instr in stack[-1]:
+            yield instr
+            if inner := regions(instr):
+                stack.extend(iter(b.body) for b in reversed(inner))
+                break
+        else:
+            stack.pop()
+
+
 def rebuilt(instr: Any, read: Substitute, make: Substitute, region: Callable[[Block], Block]) -> Any:
     """A copy with other operands, results and regions."""
     kind = type(instr)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from graphdsl.core import ir
 from graphdsl.core.ir import Block, Instr, Value
 from graphdsl.core.steps import Steps, run
-from graphdsl.core.structure import operands, results
+from graphdsl.core.structure import operands, regions, results, walk
 from graphdsl.ops.op import Effect
 from graphdsl.source.record import dataclass, field
 
@@ -38,10 +38,10 @@ class Plan:
 
 def analyse(func: ir.Func, keep: Iterable[Value] = ()) -> Plan:
     """The plan for one function; `keep` are values read after its end."""
-    walk = _Walk()
-    walk.live_at_end(keep)
-    run(walk.function(func.body))
-    return walk.plan
+    state = _Walk()
+    state.live_at_end(keep)
+    run(state.function(func.body))
+    return state.plan
 
 
 class _Walk:
@@ -185,9 +185,9 @@ class _Walk:
             self.plan.dies_after[instr] = [instr.cond]
 
     def loop(self, instr: ir.While | ir.For) -> Steps[None]:
-        regions = ir.blocks(instr)
+        inner = regions(instr)
         counted = (instr.count,) if isinstance(instr, ir.For) else ()
-        around = [v for v in (*_free(regions), *counted) if self.use(v)]
+        around = [v for v in (*_free(inner), *counted) if self.use(v)]
         names = self.plan.names
         idle = self.define(instr.outs)
         slots = [names[v] for v in instr.outs]
@@ -229,7 +229,7 @@ class _Walk:
 
 def may_fail(loop: ir.While | ir.For) -> bool:
     """Whether anything inside can fail: what only reckons with scalars, and has no effect, cannot."""
-    return any(_may_fail(instr) for region in ir.blocks(loop) for instr in ir.walk(region))
+    return any(_may_fail(instr) for region in regions(loop) for instr in walk(region))
 
 
 def _may_fail(instr: Instr) -> bool:
@@ -244,11 +244,11 @@ def _made_in(block: Block) -> set[Value]:
     return {v for instr in block.body for v in results(instr)}
 
 
-def _free(regions: tuple[Block, ...]) -> list[Value]:
+def _free(inside: tuple[Block, ...]) -> list[Value]:
     """Values from outside that are read somewhere in the regions, each once."""
     bound: set[Value] = set()
     read: dict[Value, None] = {}
-    stack = list(regions)
+    stack = list(inside)
     while stack:
         block = stack.pop()
         bound.update(block.params)
@@ -256,5 +256,5 @@ def _free(regions: tuple[Block, ...]) -> list[Value]:
         for instr in block.body:
             bound.update(results(instr))
             read.update(dict.fromkeys(operands(instr)))
-            stack.extend(ir.blocks(instr))
+            stack.extend(regions(instr))
     return [v for v in read if v not in bound]

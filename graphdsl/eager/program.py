@@ -16,6 +16,7 @@ from graphdsl.core.call_graph import functions as called_functions
 from graphdsl.core.call_graph import has_recursion
 from graphdsl.core.ir import Func, Program, Value
 from graphdsl.core.steps import run as run_steps
+from graphdsl.core.structure import walk
 from graphdsl.eager.derive import derive, derive_recorded
 from graphdsl.eager.function import FunctionWriter
 from graphdsl.eager.liveness import analyse
@@ -63,7 +64,7 @@ class Compiled:
         self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
         recorder = Recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))
         for func in functions:
-            for instr in ir.walk(func.body):
+            for instr in walk(func.body):
                 if isinstance(instr, ir.While | ir.For):
                     recorder.carry(instr)
         for func in functions:
@@ -169,5 +170,5 @@ def _differentiates_derivatives(functions: list[Func]) -> bool:
     return any(
         isinstance(instr, ir.Derive) and any(out.tracked or out.leaf for out in instr.outs)
         for func in functions
-        for instr in ir.walk(func.body)
+        for instr in walk(func.body)
     )

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.core.clone import free_values
-from graphdsl.core.ir import Block, For, If, ParamTarget, Value, While, blocks
+from graphdsl.core.ir import Block, For, If, ParamTarget, Value, While
 from graphdsl.core.steps import Steps
-from graphdsl.core.structure import results
+from graphdsl.core.structure import regions, results
 from graphdsl.graph.frames import Frame
 from graphdsl.graph.saving import PLACE
 from graphdsl.graph.walking import Flag, State, as_value, both, either, negated
@@ -177,7 +177,7 @@ def _values(block: Block) -> Iterator[Value]:
         yield from inner.params
         for instr in inner.body:
             yield from results(instr)
-            todo.extend(blocks(instr))
+            todo.extend(regions(instr))
 
 
 @dataclass

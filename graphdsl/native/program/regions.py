@@ -10,6 +10,7 @@ from llvmlite import ir as llvm
 from graphdsl.core import ir
 from graphdsl.core.ir import Block, Value
 from graphdsl.core.steps import Steps
+from graphdsl.core.structure import regions
 from graphdsl.graph.ir import Fused
 from graphdsl.native.flow import I32, I64, int64
 from graphdsl.native.program.frame import Frame
@@ -108,7 +109,7 @@ def loop(frame: Frame, instr: ir.While | ir.For, dying: dict[Value, None]) -> St
 def _inits(frame: Frame, instr: ir.While | ir.For, dying: dict[Value, None]) -> list[llvm.Value]:
     """The first carried values. One that the regions read by itself too is not given away."""
     inner: dict[Value, None] = {}
-    for region in ir.blocks(instr):
+    for region in regions(instr):
         inner.update(frame.unit.usage.outer(region))
     given = []
     for init in instr.inits:

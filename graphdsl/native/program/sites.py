@@ -5,12 +5,11 @@ They follow from the graph alone, so code from the cache finds its places again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from graphdsl.core import ir
-from graphdsl.core.ir import Block, Func
-from graphdsl.graph.ir import Fused
+from graphdsl.core.ir import Func
+from graphdsl.core.structure import walk
 from graphdsl.native.program.usage import Instr
 from graphdsl.ops import faults
 from graphdsl.source.diagnostic import FaultKind
@@ -54,7 +53,7 @@ def sites(main: Func) -> Sites:
     found = Sites(funcs=[main])
     known = {main}
     for func in found.funcs:  # grows as it runs
-        for instr in every(func.body):
+        for instr in walk(func.body):
             found.numbers[instr] = len(found.instrs)
             found.instrs.append(instr)
             if isinstance(instr, ir.Call) and instr.func not in known:
@@ -63,11 +62,3 @@ def sites(main: Func) -> Sites:
             elif isinstance(instr, ir.Feed):
                 found.feeds.append(instr)
     return found
-
-
-def every(block: Block) -> Iterator[Instr]:
-    """The instructions of a block, its regions and its kernels."""
-    for instr in ir.walk(block):
-        yield instr
-        if isinstance(instr, Fused):
-            yield from instr.body.body

@@ -12,7 +12,7 @@ from typing import Any
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Block, Value
-from graphdsl.core.structure import operands, results
+from graphdsl.core.structure import operands, regions, results
 from graphdsl.graph.ir import Fused
 
 Instr = Any  # of the core, or what graph mode adds
@@ -41,7 +41,7 @@ class Usage:
         if block not in self._outer:
             stack = [block]
             while stack:
-                inner = [b for instr in stack[-1].body for b in ir.blocks(instr) if b not in self._outer]
+                inner = [b for instr in stack[-1].body for b in regions(instr) if b not in self._outer]
                 if inner:
                     stack.extend(inner)
                 else:
@@ -55,7 +55,7 @@ class Usage:
         for instr in block.body:
             read.update(dict.fromkeys(reads(instr)))
             made.update(results(instr))
-            for inner in ir.blocks(instr):
+            for inner in regions(instr):
                 read.update(self._outer[inner])
         return {v: None for v in read if v.type.shape and v not in made}
 
@@ -69,7 +69,7 @@ class Usage:
         for instr in reversed(block.body):
             used = {v: None for v in results(instr) if v.type.shape}
             used.update((v, None) for v in reads(instr) if v in owned)
-            for inner in ir.blocks(instr):
+            for inner in regions(instr):
                 used.update((v, None) for v in self.outer(inner) if v in owned)
             ends.append({v: None for v in used if v not in live})
             live.update(used)
