@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from graphdsl.native.inventory import arity
+from graphdsl.native.names import WORTH_SHARING
 from graphdsl.ops import faults
 from graphdsl.ops.op import Elementwise, Op, Setting, TypeProblem, Typing
 from graphdsl.ops.table import OPS
@@ -231,7 +232,7 @@ def test_threads_change_no_bit_of_a_product(
     a, b = rng.normal(size=left), rng.normal(size=right)
     a.ravel()[: a.size // 2] = 0.0  # a guard is about all of an operand, also where a part is 0
     b[..., -1] = np.inf
-    assert np.prod(left) * right[-1] >= threads.WORTH_SHARING
+    assert np.prod(left) * right[-1] >= WORTH_SHARING
     before = threads.count()
     results = []
     try:

@@ -15,9 +15,9 @@ from graphdsl.core.ir import Block, Call, Fail, Func, Leaf, Value
 from graphdsl.graph.ir import NewTape, Push, Read, Record
 from graphdsl.graph.passes.fuse import fuse
 from graphdsl.native.elf import Object, usable
-from graphdsl.native.program.build import support_object
 from graphdsl.native.program.compiled import compile_graph
-from graphdsl.native.program.words import SUPPORT, Word
+from graphdsl.native.support.library import support_object
+from graphdsl.native.support.words import SUPPORT, Word
 from graphdsl.ops.types import F64, I64, DType, Size, Type
 from graphdsl.runtime.events import Recorded
 from graphdsl.runtime.limits import Limits

@@ -17,6 +17,8 @@ PRODUCT_LOOP = "gdl.gemm_loop"
 GUARDED_PRODUCT_LOOP = "gdl.gemm_guarded_loop"
 RECORD = "gdl.record"
 
+WORTH_SHARING = 1 << 18  # multiplications, or elements read: some 5 µs on one thread; less is not shared among threads
+
 
 def description(kind: str, dtype: DType, rank: int) -> str:
     """The description of a reduction over `rank` axes (for `REDUCE_LOOP`; of `max` and `min` also for `SEARCH_LOOP`)."""
@@ -33,7 +35,7 @@ class ProductRecord(IntEnum):
 
     DESCRIPTION = 0
     GUARD = 1  # bits: where all of the left operand (1), of the right one (2) is 0, so is the result
-    SHARE = 2  # address of a function that shares the product among threads, see native/program/parts.py; 0: none
+    SHARE = 2  # address of a function that shares the product among threads, see native/support/parts.py; 0: none
     CONTEXT = 3  # which that function is given
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphdsl.native.names import WORTH_SHARING
 from graphdsl.ops import faults
 from graphdsl.ops.contraction import inner_fault
 from graphdsl.ops.op import Attrs, Op
@@ -43,7 +44,7 @@ def _threads(a: Type, b: Type) -> int:
     """As many as a product of these may be worth."""
     sizes = (*a.shape, b.shape[-1])
     known = [d for d in sizes if isinstance(d, int)]
-    small = len(known) == len(sizes) and prod(known) < threads.WORTH_SHARING
+    small = len(known) == len(sizes) and prod(known) < WORTH_SHARING
     return 1 if small else threads.count()
 
 

@@ -117,10 +117,11 @@ def matmul(dtype: DType, guard: tuple[int, ...], threads: int) -> Any:
     record[names.ProductRecord.DESCRIPTION] = code[names.product(dtype)]
     record[names.ProductRecord.GUARD] = sum(1 << i for i in guard)
     if threads > 1:
-        from graphdsl.native.program import helpers, link
+        from graphdsl.native.support.helpers import context
+        from graphdsl.native.support.library import support_library
 
-        record[names.ProductRecord.SHARE] = link.support_library()["run.product"]
-        record[names.ProductRecord.CONTEXT] = helpers.context(threads)
+        record[names.ProductRecord.SHARE] = support_library()["run.product"]
+        record[names.ProductRecord.CONTEXT] = context(threads)
     loop, data = code[names.GUARDED_PRODUCT_LOOP], ctypes.addressof(record)
     return ufunc("matmul", loop, data, [dtype] * 2, [dtype], "(m,k),(k,n)->(m,n)", keep=(code, record))
 

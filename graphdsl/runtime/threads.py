@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
-WORTH_SHARING = 1 << 18  # multiplications, or elements read: some 5 µs on one thread
 
 
 class _Chosen:

@@ -3,6 +3,5 @@
 `link` finds the code in the cache or has `build` write it: `regions` (blocks, branches, loops, calls) and `plain`
 (all other instructions) go over the graph with a `frame` for each function; `apply` hands each op to who knows how it
 is computed: `launch` and `kernels` (loops over elements), `reduce`, `products`, `scatter`, `draws`, `views`.
-`support` is what all programs share: `buffers`, `stacks` (tapes), `team` and `rows` (threads), `station` (work for the
-thread with a large stack). `compiled` runs it: `direct` on the main thread, or through `worker`.
+What all programs share is in `native.support`. `compiled` runs it: `direct` on the main thread, or through `worker`.
 """

@@ -11,14 +11,13 @@ from llvmlite import ir as llvm
 from graphdsl.core import ir
 from graphdsl.core.steps import run
 from graphdsl.native.flow import POINTER, at
-from graphdsl.native.program import support
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.machine import plain_floats
 from graphdsl.native.program.regions import block, function
 from graphdsl.native.program.sites import Sites
 from graphdsl.native.program.unit import Unit
 from graphdsl.native.program.values import parts
-from graphdsl.native.program.words import Status, Word
+from graphdsl.native.support.words import Status, Word
 from graphdsl.native.target import Target, host
 
 _LONG = 20_000  # instructions; a graph of some 1,000 kernels
@@ -82,11 +81,6 @@ def _spare(module: llvm.Module) -> None:
         if sum(len(block.instructions) for block in made.blocks) > _LONG:
             made.attributes.add("noinline")
             made.attributes.add("optnone")
-
-
-def support_object() -> bytes:
-    """The object of the functions that all programs share."""
-    return host().object_code(str(support.module(host())))
 
 
 def _imports(module: llvm.Module) -> list[str]:

@@ -14,8 +14,8 @@ from graphdsl.native.program import direct, effects
 from graphdsl.native.program.link import Built, build
 from graphdsl.native.program.memory import Fed, Memory, copied, result, scalar_word
 from graphdsl.native.program.sites import Sites, sites
-from graphdsl.native.program.words import LEFT, Status, Word, words
 from graphdsl.native.program.worker import perform
+from graphdsl.native.support.words import LEFT, Status, Word, words
 from graphdsl.runtime.faults import NO_MEMORY, fault_diagnostic, trail_label
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.diagnostic import Fault, ProgramError
@@ -134,7 +134,7 @@ class Compiled:
         """The threads, if there is a kernel that may want them."""
         if not {"run.team.run", "run.rows", "run.product"}.intersection(self.built.imports):
             return 0
-        from graphdsl.native.program.helpers import team
+        from graphdsl.native.support.helpers import team
         from graphdsl.runtime.threads import count
 
         return team(count())

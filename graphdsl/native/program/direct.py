@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 
 from graphdsl.native.program.memory import Memory
-from graphdsl.native.program.words import Word
+from graphdsl.native.support.words import Word
 
 _MARK = 0  # no signal has this number
 _PATIENCE = 1.0  # seconds

@@ -12,8 +12,8 @@ from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.places import Affine, VectorCode
 from graphdsl.native.program.reading import Operand
 from graphdsl.native.program.values import ref, whole
-from graphdsl.native.program.words import Word
 from graphdsl.native.scalar import memory_type
+from graphdsl.native.support.words import Word
 from graphdsl.ops.op import Draw
 from graphdsl.ops.types import I64 as INT
 

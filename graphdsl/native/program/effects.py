@@ -7,7 +7,7 @@ from typing import Any
 
 from graphdsl.core import ir
 from graphdsl.native.program.memory import Memory
-from graphdsl.native.program.words import Status, Word
+from graphdsl.native.support.words import Status, Word
 from graphdsl.ops.op import Host
 from graphdsl.ops.types import wrap64
 from graphdsl.runtime.events import Shown

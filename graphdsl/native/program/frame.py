@@ -11,12 +11,12 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, For, Value, While
 from graphdsl.native.flow import I32, I64, POINTER, at, field, int64, slot
-from graphdsl.native.program import buffers
 from graphdsl.native.program.unit import Unit
 from graphdsl.native.program.usage import Instr
 from graphdsl.native.program.values import Native, Tensor, part_types, parts, whole
-from graphdsl.native.program.words import HEADER_BYTES, Header, Status, Word
 from graphdsl.native.scalar import I1, Llvm, intrinsic
+from graphdsl.native.support import buffers
+from graphdsl.native.support.words import HEADER_BYTES, Header, Status, Word
 from graphdsl.ops.scalar import S
 from graphdsl.ops.types import DType, Type
 from graphdsl.runtime.faults import MOST_CALLS

@@ -18,9 +18,9 @@ from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.kernels import BLOCK, Shape, Writer
 from graphdsl.native.program.regionkey import cost, key
 from graphdsl.native.program.space import Region
-from graphdsl.native.program.team import kernel_type
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.scalar import memory_type
+from graphdsl.native.support.team import kernel_type
 from graphdsl.ops.op import Pointwise, Reduce
 from graphdsl.ops.type_rules import same_shape
 from graphdsl.ops.types import DType

@@ -9,16 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache as once
 from typing import Any
 
 from graphdsl.core.ir import Func
 from graphdsl.native import cache
 from graphdsl.native.identity import machine
+from graphdsl.native.loading import load
 from graphdsl.native.program.fingerprint import fingerprint
 from graphdsl.native.program.sites import Sites
-from graphdsl.native.program.words import ENTRY, SUPPORT
-from graphdsl.native.sources import programs_made_by
+from graphdsl.native.support.library import support_library
+from graphdsl.native.support.words import ENTRY
 
 _OWN = "run."  # what names of `support` begin with; others are the kernel library's
 
@@ -59,19 +59,6 @@ def build(main: Func, places: Sites, use_cache: bool = True, counts: bool = Fals
     )
 
 
-def load(code: bytes, exports: Iterable[str], imports: dict[str, int]) -> Any:
-    """An object in memory: by a loader of our own where it can, else by LLVM."""
-    from graphdsl.native.elf import Object, Unsupported
-
-    names = list(exports)
-    try:
-        return Object(code, names, imports)
-    except Unsupported:
-        from graphdsl.native.linked import Linked
-
-        return Linked(code, names, imports)
-
-
 def resolved(names: Iterable[str]) -> dict[str, int]:
     """The addresses of what programs call."""
     found = {}
@@ -83,21 +70,3 @@ def resolved(names: Iterable[str]) -> dict[str, int]:
 
             found[name] = library()[name]
     return found
-
-
-@once
-def support_library() -> dict[str, int]:
-    """The functions that all programs share, linked once."""
-    name = cache.key("support", programs_made_by(), machine())
-    code = cache.read(name)
-    if code is None:
-        from graphdsl.native.program.build import support_object
-
-        code = support_object()
-        cache.write(name, code)
-    _kept.append(load(code, SUPPORT, {}))
-    addresses: dict[str, int] = _kept[-1].addresses
-    return addresses
-
-
-_kept: list[Any] = []

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdsl.native.program.words import CONTEXT_WORDS, FOREIGN, HEADER_BYTES, PADDING, Header, Word, words
+from graphdsl.native.support.words import CONTEXT_WORDS, FOREIGN, HEADER_BYTES, PADDING, Header, Word, words
 from graphdsl.ops.types import BOOL, F32, F64, DType, Type
 
 _COPIED = 1 << 14  # bytes up to which a result is copied
@@ -93,7 +93,7 @@ class Memory:
 
 def new_block(context: int, bytes: int) -> int:
     """`run.new`."""
-    from graphdsl.native.program.link import support_library
+    from graphdsl.native.support.library import support_library
 
     call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(support_library()["run.new"])
     return int(call(context, bytes))

@@ -14,7 +14,7 @@ from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.tapes import tape_instr
 from graphdsl.native.program.usage import Instr
 from graphdsl.native.program.values import whole
-from graphdsl.native.program.words import HEADER_BYTES, Status, Word, words
+from graphdsl.native.support.words import HEADER_BYTES, Status, Word, words
 from graphdsl.ops.types import DType
 
 CALLBACK = llvm.FunctionType(I32, [I64, POINTER])

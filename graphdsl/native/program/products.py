@@ -15,10 +15,10 @@ from graphdsl.native.names import PRODUCT_LOOP, description
 from graphdsl.native.names import product as product_name
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
-from graphdsl.native.program.parts import words
-from graphdsl.native.program.rows import LOOP, call_loop
+from graphdsl.native.program.loops import call_loop
 from graphdsl.native.program.values import Tensor, ref, whole
 from graphdsl.native.scalar import memory_type
+from graphdsl.native.support.rows import LOOP
 from graphdsl.ops.contraction import inner_fault
 from graphdsl.ops.types import I64 as INT
 
@@ -145,7 +145,7 @@ def _batched(
         places = [at(builder, x.tensor.data, _batch_offset(frame, turn, x, batch)) for x in (a, b)]
         places.append(at(builder, out.data, builder.mul(turn, bytes)))
         code, info = frame.unit.outside(PRODUCT_LOOP, LOOP), frame.unit.outside_data(product_name(dtype))
-        arguments = [words(builder, values) for values in (places, [int64(1), m, k, n], steps)]
+        arguments = [_words(builder, values) for values in (places, [int64(1), m, k, n], steps)]
         frame.check(builder.call(frame.unit.outside("run.product"), [frame.context, code, info, *arguments]))
 
 
@@ -160,3 +160,11 @@ def _batch_offset(frame: Frame, turn: ir.Value, x: Matrix, batch: Sequence[ir.Va
         offset = b.add(offset, b.select(once, int64(0), b.mul(index, step)))
         step = b.mul(step, x.batch[-axis])
     return offset
+
+
+def _words(b: ir.IRBuilder, values: list[ir.Value]) -> ir.Value:
+    """The address of these words, on the stack."""
+    made = slot(b, I64, len(values))
+    for i, value in enumerate(values):
+        b.store(value, at(b, made, i, I64))
+    return made

@@ -15,8 +15,8 @@ from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import I64, POINTER, at, int64, loop, slot
 from graphdsl.native.names import description
 from graphdsl.native.program.frame import Frame
+from graphdsl.native.program.loops import call_loop
 from graphdsl.native.program.places import folded, is_int
-from graphdsl.native.program.rows import call_loop
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.scalar import I1, memory_type
 from graphdsl.ops import faults

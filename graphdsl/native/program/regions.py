@@ -19,7 +19,7 @@ from graphdsl.native.program.tapes import close, open_tape, reload, sync
 from graphdsl.native.program.unit import Saved
 from graphdsl.native.program.usage import Plan
 from graphdsl.native.program.values import Native, Shadow, Tape, part_types, parts, whole
-from graphdsl.native.program.words import Word
+from graphdsl.native.support.words import Word
 from graphdsl.ops.types import Type
 
 

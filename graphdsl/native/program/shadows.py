@@ -12,10 +12,10 @@ from llvmlite import ir as llvm
 
 from graphdsl.graph.ir import NewShadow, Put, Record, Take
 from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
-from graphdsl.native.program import stacks
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.values import Native, Shadow, Tensor, part_types, parts, whole
 from graphdsl.native.scalar import register_type
+from graphdsl.native.support import stacks
 from graphdsl.ops.types import Type
 
 _NULL = llvm.Constant(POINTER, None)

@@ -14,10 +14,11 @@ from llvmlite import ir as llvm
 from graphdsl.core.ir import Block
 from graphdsl.graph.ir import NewShadow, NewTape, Push, Put, Read, Record, Take
 from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
-from graphdsl.native.program import shadows, stacks
+from graphdsl.native.program import shadows
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.values import Native, Tape, part_types, parts, whole
 from graphdsl.native.scalar import I1, I8
+from graphdsl.native.support import stacks
 
 _LOCAL = ((stacks.TOP, "top"), (stacks.END, "end"))
 

@@ -10,12 +10,12 @@ from llvmlite import ir
 from graphdsl.core.ir import Func
 from graphdsl.graph.ir import NewShadow
 from graphdsl.native.flow import I8, I32, I64, POINTER
-from graphdsl.native.program import support
 from graphdsl.native.program.sites import Sites
 from graphdsl.native.program.usage import Usage
 from graphdsl.native.program.values import part_types
-from graphdsl.native.program.words import ENTRY, FOREIGN, HEADER_BYTES, PADDING
 from graphdsl.native.scalar import memory_type
+from graphdsl.native.support.functions import SIGNATURES
+from graphdsl.native.support.words import ENTRY, FOREIGN, HEADER_BYTES, PADDING
 from graphdsl.native.target import Target, function
 from graphdsl.ops.types import DType
 
@@ -89,7 +89,7 @@ class Unit:
         """A function linked from outside: one of `support`'s, or of the kernel library with its type."""
         known = self.module.globals.get(name)
         if known is None:
-            known = ir.Function(self.module, support.SIGNATURES[name] if type is None else type, name)
+            known = ir.Function(self.module, SIGNATURES[name] if type is None else type, name)
         return known
 
     def outside_data(self, name: str) -> ir.GlobalVariable:

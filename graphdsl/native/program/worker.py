@@ -8,34 +8,14 @@ import ctypes
 import os
 import threading
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
-from graphdsl.native.program.link import support_library
 from graphdsl.native.program.memory import Memory
-from graphdsl.native.program.words import STATION_WORDS, Station, Word
+from graphdsl.native.support.library import support_library
+from graphdsl.native.support.locks import lock_functions, new_lock
+from graphdsl.native.support.words import STATION_WORDS, Station, Word
 
 _STACK = 1 << 29  # bytes, of which the system hands out only what is used: 10,000 calls of 50 kB
-
-
-@cache
-def lock_functions() -> tuple[int, int, int]:
-    """The addresses of acquire, acquire with a time limit, and release of Python's native locks."""
-    names = ("PyThread_acquire_lock", "PyThread_acquire_lock_timed", "PyThread_release_lock")
-    found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in names]
-    return found[0], found[1], found[2]
-
-
-def new_lock() -> int:
-    """A native lock that is taken already."""
-    api = ctypes.pythonapi
-    api.PyThread_allocate_lock.restype = ctypes.c_void_p
-    api.PyThread_acquire_lock.argtypes = [ctypes.c_void_p, ctypes.c_int]
-    lock = api.PyThread_allocate_lock()
-    if not lock:
-        raise MemoryError
-    api.PyThread_acquire_lock(lock, 1)
-    return int(lock)
 
 
 class _Worker:

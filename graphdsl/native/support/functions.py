@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from graphdsl.native.program import buffers, parts, rows, stacks, station, team, trail
-from graphdsl.native.program.words import SUPPORT
+from graphdsl.native.support import buffers, parts, rows, stacks, station, team, trail
+from graphdsl.native.support.words import SUPPORT
 from graphdsl.native.target import Target, function
 
 SIGNATURES: dict[str, ir.FunctionType] = {

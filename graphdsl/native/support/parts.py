@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
+from graphdsl.native.flow import POINTER, field, int64
 from graphdsl.native.gemm import SHARE
-from graphdsl.native.program import rows
+from graphdsl.native.support import rows
 from graphdsl.native.target import Target
 
 SIGNATURES = {"run.product": SHARE}
@@ -50,11 +50,3 @@ def define(module: ir.Module, target: Target, functions: dict[str, ir.Function])
         steps=tuple(step(i) for i in range(9)),
     )
     b.ret(b.call(functions["run.rows"], [context, record.stored(b)]))
-
-
-def words(b: ir.IRBuilder, values: list[ir.Value]) -> ir.Value:
-    """The address of these words, on the stack."""
-    made = slot(b, I64, len(values))
-    for i, value in enumerate(values):
-        b.store(value, at(b, made, i, I64))
-    return made

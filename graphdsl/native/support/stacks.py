@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, field, int64
-from graphdsl.native.program.buffers import NULL, begin, put
-from graphdsl.native.program.words import HEADER_BYTES, Header
+from graphdsl.native.support.buffers import NULL, begin, put
+from graphdsl.native.support.words import HEADER_BYTES, Header
 
 SIGNATURES: dict[str, ir.FunctionType] = {
     "run.tape.grow": ir.FunctionType(POINTER, [POINTER, POINTER, POINTER, I64]),

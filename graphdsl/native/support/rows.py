@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop, slot
-from graphdsl.native.program.team import KERNEL
-from graphdsl.native.program.words import Status, Team, Word
+from graphdsl.native.names import WORTH_SHARING
+from graphdsl.native.support.team import KERNEL
+from graphdsl.native.support.words import Status, Team, Word
 from graphdsl.native.target import Target, function
-from graphdsl.runtime.threads import WORTH_SHARING
-
-if TYPE_CHECKING:
-    from graphdsl.native.program.frame import Frame
 
 LOOP = ir.FunctionType(VOID, [POINTER, POINTER, POINTER, POINTER])
 
@@ -57,27 +53,6 @@ class Record:
                 assert first + i < _WORDS
                 b.store(value, at(b, made, first + i, I64))
         return made
-
-
-def call_loop(
-    frame: Frame,
-    name: str,
-    data: str,
-    operands: Sequence[ir.Value],
-    dims: Sequence[ir.Value],
-    steps: Sequence[ir.Value],
-    which: int,
-    row_steps: Sequence[ir.Value],
-    multiple: int = 1,
-) -> None:
-    """Call `name(operands, dims, steps, data)`: `dims[which]` rows, from one to the next operands move by `row_steps`."""
-    b = frame.b
-    work = int64(1)
-    for dim in dims:
-        work = b.mul(work, dim)
-    code, info = frame.unit.outside(name, LOOP), frame.unit.outside_data(data)
-    record = Record(code, info, int64(which), int64(multiple), work, operands, row_steps, dims, steps)
-    frame.check(b.call(frame.unit.outside("run.rows"), [frame.context, record.stored(b)]))
 
 
 def define(module: ir.Module, target: Target, functions: dict[str, ir.Function]) -> None:

@@ -6,8 +6,8 @@ import ctypes
 import os
 from functools import cache
 
-from graphdsl.native.program.words import CONTEXT_WORDS, MOST_THREADS, TEAM_WORDS, Team, Word
-from graphdsl.native.program.worker import lock_functions, new_lock
+from graphdsl.native.support.locks import lock_functions, new_lock
+from graphdsl.native.support.words import CONTEXT_WORDS, MOST_THREADS, TEAM_WORDS, Team, Word
 
 
 def team(threads: int) -> int:
@@ -17,7 +17,7 @@ def team(threads: int) -> int:
 
 @cache
 def _team(threads: int) -> int:
-    from graphdsl.native.program.link import support_library
+    from graphdsl.native.support.library import support_library
 
     record = (ctypes.c_int64 * (TEAM_WORDS + 8))()
     address = (ctypes.addressof(record) + 63) & ~63

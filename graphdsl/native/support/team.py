@@ -13,8 +13,8 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop, minimum
-from graphdsl.native.program.waiting import Waiting, add, forever, get, holds, pause, put, wake
-from graphdsl.native.program.words import Status, Team, Word
+from graphdsl.native.support.waiting import Waiting, add, forever, get, holds, pause, put, wake
+from graphdsl.native.support.words import Status, Team, Word
 from graphdsl.native.target import Target
 
 # kernel(context, begin, end, words): a part of a kernel's space

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, at, field, int64
-from graphdsl.native.program.words import LEFT, Word
+from graphdsl.native.support.words import LEFT, Word
 from graphdsl.source.diagnostic import MOST_TRAIL
 
 SIGNATURES = {"run.left": ir.FunctionType(I32, [POINTER, I64, I64, I32])}

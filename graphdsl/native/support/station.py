@@ -9,8 +9,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop
-from graphdsl.native.program.waiting import Waiting, add, forever, get, holds, pause, put, wake
-from graphdsl.native.program.words import Station
+from graphdsl.native.support.waiting import Waiting, add, forever, get, holds, pause, put, wake
+from graphdsl.native.support.words import Station
 from graphdsl.native.target import Target
 
 SIGNATURES = {
