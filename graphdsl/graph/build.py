@@ -71,14 +71,22 @@ def differentiate(main: Func, setting: Setting) -> None:
     first = saving.links
     walks = {d: GraphBetween(first, d, saving.instances) for d in first.derives}
     for derive in in_order(main, walks, first):
-        tape = saving.new_tape(derive.span)
-        between = prepare(walks[derive], saving, tape)
-        block = saving.links.defs[derive.outs[0]].block
-        code = Reverse(derive, between, saving, tape).build()
-        position = next(i for i, instr in enumerate(block.body) if instr is derive)
-        block.body[position : position + 1] = code
-        saving.unlinked.add(derive)
+        _replace(walks[derive], saving)
+        for copy in saving.copies_of(derive):
+            _replace(GraphBetween(saving.links, copy, saving.instances), saving)
     _finish(main, saving.place_tapes())
+
+
+def _replace(walk: GraphBetween, saving: Saving) -> None:
+    """Put what computes a derivative in its place."""
+    derive = walk.derive
+    tape = saving.new_tape(derive.span)
+    between = prepare(walk, saving, tape)
+    block = saving.links.defs[derive.outs[0]].block
+    code = Reverse(derive, between, saving, tape).build()
+    position = next(i for i, instr in enumerate(block.body) if instr is derive)
+    block.body[position : position + 1] = code
+    saving.unlinked.add(derive)
 
 
 def in_order(main: Func, walks: dict[Derive, GraphBetween], links: GraphLinks) -> list[Derive]:

@@ -79,6 +79,11 @@ class Saving:
         self.instances = Instances(self.links)
         self.unlinked.clear()
 
+    def copies_of(self, derive: Derive) -> list[Derive]:
+        """What a derivative became in functions that save and were made before it was built: those of a recursive
+        function, which it walks through itself."""
+        return [copies[derive] for copies in self.copies.values() if derive in copies]
+
     # ---- tapes ----
 
     def new_tape(self, span: Span) -> Tape:
