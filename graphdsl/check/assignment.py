@@ -60,7 +60,7 @@ def _augmented(f: Frame, stmt: ast.Assign, target: ast.Name | ast.Index, op: str
     result: Binding = POISON
     if x is not None and v is not None:
         result = operate(f, op, stmt.span, (POISON, POISON), (x, v), (target.span, stmt.value.span))
-    if names.assignable(f, target, f"{op}="):
+    if names.assignable(f, target, f"`{op}=`"):
         names.bind(f, target, result)
         note_scalar(f, result, target)
 

@@ -63,6 +63,10 @@ def call_any(f: Frame, node: ast.CallExpr) -> Steps[Binding]:
     match node.func:
         case ast.Name():
             callee = named_callee(f, node.func)
+        case ast.Attribute(value=ast.Name() as value) if not names.known(f, value):
+            names.unknown(f, value)  # a module, maybe: then the name after it is none of this program's
+            yield evaluate_all(f, args)
+            return POISON
         case ast.Attribute(value=value, name=name):
             callee = named_callee(f, name)
             args = (ast.Arg(value.span, None, value), *args)

@@ -239,6 +239,7 @@ def store(
 ) -> Binding | None:
     """The copy of `base` in which `given` stands at the places."""
     value = as_tensor(f, given, node.span, "what is assigned")
+    hint = "`//=` divides ints" if update is not None and update[0] == "/" else None
     if base is None or places is None or value is None:
         return None
     target = places[-1].node
@@ -257,7 +258,7 @@ def store(
         parts = inner
     for part, place in zip(reversed(parts[: len(places)]), reversed(places), strict=True):
         if not part.type.weak:
-            fitting = convert_freely(f, value, part.type.dtype, node.span, "what is assigned")
+            fitting = convert_freely(f, value, part.type.dtype, node.span, "what is assigned", hint=hint)
             if fitting is None:
                 return None
             value = fitting

@@ -177,11 +177,11 @@ def _held(f: Frame, name: str) -> Value:
 def _trip(f: Frame, node: ast.ForStmt, source: Source, number: Value) -> Steps[None]:
     """Set the loop's variables, then the body."""
     item = source.item(f, number)
-    unpack(f, node.targets, item, node.over.span)
+    unpack(f, node.targets, item, node.over.span, names.LOOP)
     yield trip_body(f, node)
 
 
-def unpack(f: Frame, targets: tuple[ast.Name, ...], item: Binding, span: Span) -> None:
+def unpack(f: Frame, targets: tuple[ast.Name, ...], item: Binding, span: Span, by: str = "`=`") -> None:
     """Let names hold a value, or the parts of a tuple."""
     parts: tuple[Binding, ...]
     if len(targets) == 1:
@@ -194,5 +194,5 @@ def unpack(f: Frame, targets: tuple[ast.Name, ...], item: Binding, span: Span) -
             hint = "a tensor's rows: `x[0]`, `x[1]`" if isinstance(item, Tensor) else None
             f.error("E0216", f"{kind_name(item)} does not unpack into {counted(len(targets), 'name')}", span, hint)
     for target, part in zip(targets, parts, strict=True):
-        if names.assignable(f, target):
+        if names.assignable(f, target, by):
             names.bind(f, target, part)

@@ -24,6 +24,7 @@ from graphdsl.source.diagnostic import Label
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 
+LOOP = "a loop"  # one way in which names are set
 FORMS: dict[str, object] = {}  # built-ins that the checker writes out; filled by the modules that define them
 
 # built-ins of the language that a later version brings
@@ -61,9 +62,16 @@ def read(f: Frame, node: ast.Name) -> Binding:
     slot = variable(f, node.id)
     if slot is not None:
         return use(f, slot, node)
-    if not is_local(f, node.id) and (found := function(f, node.id)) is not None:
-        return found
-    return unknown(f, node)
+    return _function_here(f, node) or unknown(f, node)
+
+
+def known(f: Frame, node: ast.Name) -> bool:
+    """Whether a name stands for anything where it is not called."""
+    return variable(f, node.id) is not None or _function_here(f, node) is not None
+
+
+def _function_here(f: Frame, node: ast.Name) -> Binding | None:
+    return None if is_local(f, node.id) else function(f, node.id)
 
 
 def use(f: Frame, slot: Slot, node: ast.Name) -> Binding:
@@ -132,8 +140,8 @@ def bind(f: Frame, node: ast.Name, binding: Binding, keep_static: bool = False) 
     f.names.set(node.id, Slot(binding, node.span))
 
 
-def assignable(f: Frame, node: ast.Name, sign: str = "=") -> bool:
-    """Whether this name may be set by `sign` here; reports it if not."""
+def assignable(f: Frame, node: ast.Name, by: str = "`=`") -> bool:
+    """Whether this name may be set here, in the way that `by` names; reports it if not."""
     if f.outer is not None:
         if node.id in f.dims:
             f.error("E0203", f"`{node.id}` is the size of a dim, and may not be set", node.span)
@@ -144,7 +152,9 @@ def assignable(f: Frame, node: ast.Name, sign: str = "=") -> bool:
     labels = (Label(f.shared.declared[node.id], "declared here"),)
     if kind == "param":
         hint = f"write `{node.id} := …`, which stores a new value and makes it a fresh leaf"
-        f.error("E0204", f"`{node.id}` is a param, which `{sign}` does not change", node.span, hint, labels)
+        if by == LOOP:
+            hint = "give what the loop counts another name"
+        f.error("E0204", f"`{node.id}` is a param, which {by} does not change", node.span, hint, labels)
     elif kind == "const":
         f.error("E0203", f"`{node.id}` is a const, and may not be set again", node.span, labels=labels)
     else:

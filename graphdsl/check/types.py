@@ -17,15 +17,17 @@ from graphdsl.syntax import ast
 
 
 def convert_freely(
-    f: Frame, value: Value, dtype: DType, span: Span, what: str, where: Span | None = None
+    f: Frame, value: Value, dtype: DType, span: Span, what: str, where: Span | None = None, hint: str | None = None
 ) -> Value | None:
-    """`value` as `dtype`, if that loses nothing; a derivative looks through it."""
+    """`value` as `dtype`, if that loses nothing; a derivative looks through it. `hint`: what helps better than a cast."""
     if converts_freely(value.type, dtype):
         f.at(span)
         return converted(f, value, Type(dtype, value.type.shape), span)
     labels = (Label(where, "asked for here"),) if where is not None else ()
     shown = f"weak {value.type}" if value.type.weak else str(value.type)
-    hint = f"cast it: `{dtype.value}({_short(span)})`" if dtype is not BOOL else f"compare it: `{_short(span)} != 0`"
+    if hint is None:
+        text = _short(span)
+        hint = f"cast it: `{dtype.value}({text})`" if dtype is not BOOL else f"compare it: `{text} != 0`"
     f.error(
         "E0318", f"{what} must be {dtype.value}, and {shown} does not convert to it without loss", span, hint, labels
     )

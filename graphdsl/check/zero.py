@@ -68,14 +68,17 @@ def _fresh_leaf(links: Links, walk: Between, target: Value) -> Leaf | None:
     leaves = [links.defs[v].instr for v in holders if isinstance(links.defs[v].instr, Leaf)]
     if not leaves and not isinstance(made, Leaf):
         return None
-    last = max(leaves, key=lambda leaf: leaf.span.start)
-    earlier = {
-        d.instr.out
-        for d in links.defs.values()
-        if isinstance(d.instr, Leaf) and d.instr.param == last.param and d.instr not in leaves
-    }
+    last = max(leaves, key=_place)
+    every = [d.instr for d in links.defs.values() if isinstance(d.instr, Leaf) and d.instr.param == last.param]
+    if last is min(every, key=_place):
+        return None  # the param's first value
+    # its own value of an earlier trip is another one, too
     needed = _backwards(links.sources, walk.derive.y)
-    return last if not earlier.isdisjoint(needed) else None
+    return None if needed.isdisjoint(leaf.out for leaf in every) else last
+
+
+def _place(leaf: Leaf) -> int:
+    return leaf.span.start
 
 
 def _back_to_origins(links: Links, value: Value) -> set[Value]:

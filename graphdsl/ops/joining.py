@@ -111,7 +111,9 @@ def _rows_type(setting: Setting, types: tuple[Type, ...], what: str) -> Type:
         raise TypeProblem("E0308", f"`{what}` needs at least one tensor")
     for i, t in enumerate(types):
         if t.rank != types[0].rank:
-            raise TypeProblem("E0308", f"the items of `{what}` have different ranks: {types[0]} and {t}", operand=i)
+            raise TypeProblem(
+                "E0308", f"items of different ranks cannot be put together: {types[0]} and {t}", operand=i
+            )
     dtype, weak = join_dtypes(types, setting.default_float)
     return Type(dtype, (), weak)
 

@@ -273,6 +273,8 @@ def _number_hint(text: str) -> str | None:
         return "octal numbers are not written; `0x` begins a hexadecimal number, `0b` a binary one"
     if text in ("0x", "0X", "0b", "0B"):
         return f"digits follow `{text}`, as in `{text}1`"
+    if text[:2] in ("0x", "0X", "0b", "0B"):
+        return "a hexadecimal number has the digits 0 to 9 and a to f, a binary one 0 and 1"
     if "__" in text or text.endswith("_"):
         return "a `_` stands between two digits"
     head = re.match(r"[0-9._]+", text)
