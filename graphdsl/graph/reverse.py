@@ -16,7 +16,6 @@ from graphdsl.graph.frames import Frame
 from graphdsl.graph.ir import NewShadow, Result
 from graphdsl.graph.saving import PLACE, Saving, Tape
 from graphdsl.graph.walking import Flag, State
-from graphdsl.ops.table import OPS
 from graphdsl.ops.types import Type
 
 
@@ -68,14 +67,12 @@ class Reverse(Calling):
     def _nothing(self, i: int) -> Value:
         """The derivative where `y` does not depend on the target."""
         target, out = self.derive.targets[i], self.derive.outs[i]
-        t = Type(out.type.dtype, out.type.shape)
-        if not t.shape:
-            return self.emit.const(0.0, t.dtype)
-        if all(isinstance(d, int) for d in t.shape):
-            made: Value = self.emit.apply(OPS["zeros"], sizes=t.shape, dtype=t.dtype)
-            return made
-        assert isinstance(target, Value)
-        return self.as_type(self.emit.nothing_like(target, t.dtype), t)
+
+        def like() -> Value:
+            assert isinstance(target, Value)
+            return target
+
+        return self.zeros_of(Type(out.type.dtype, out.type.shape), like)
 
     def _along(self, path: list[tuple[Block, int]], state: State) -> None:
         """Back through the blocks around the derivative, from the innermost outwards."""

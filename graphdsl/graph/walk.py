@@ -95,13 +95,16 @@ class Walk(ABC):
 
     def zeros(self, value: Value) -> Value:
         """A cotangent of zeros for a value."""
-        t = Type(value.type.dtype, value.type.shape)
+        return self.zeros_of(Type(value.type.dtype, value.type.shape), lambda: self.frames.value(value))
+
+    def zeros_of(self, t: Type, like: Callable[[], Value]) -> Value:
+        """Zeros of a type. `like` gives something of its shape, asked for where sizes are not known."""
         if not t.shape:
             return self.emit.const(0.0, t.dtype)
         if all(isinstance(d, int) for d in t.shape):
             made: Value = self.emit.apply(OPS["zeros"], sizes=t.shape, dtype=t.dtype)
             return made
-        return self.as_type(self.emit.nothing_like(self.frames.value(value)), t)
+        return self.as_type(self.emit.nothing_like(like(), t.dtype), t)
 
     # ---- sums ----
 
