@@ -9,7 +9,8 @@ import numpy as np
 
 from graphdsl.eager.rules import recorded_step
 from graphdsl.eager.tape import Node, Watch, backward, last_leaf, origin
-from graphdsl.ops.types import F32, Type
+from graphdsl.ops.types import Type
+from graphdsl.runtime.numbers import NUMBERS
 
 Target = Node | str | None  # the node of a value; the name of a param: its leaf on which `y` last depended
 
@@ -69,13 +70,11 @@ def _zeros(value: Any, type: Type) -> Any:
     if type.rank:
         shape = np.shape(value) if value is not None else [d if isinstance(d, int) else 0 for d in type.shape]
         return np.zeros(shape, type.dtype.numpy)
-    return np.float32(0) if type.dtype is F32 else 0.0
+    return NUMBERS[type.dtype](0)
 
 
 def _converted(result: Any, type: Type) -> Any:
     """A derivative in the dtype that the target's name has; itself where it has that already."""
     if type.rank:
         return result.astype(type.dtype.numpy, copy=False)
-    if type.dtype is F32:
-        return result if isinstance(result, np.float32) else np.float32(result)
-    return float(result) if isinstance(result, np.float32) else result
+    return NUMBERS[type.dtype](result)

@@ -12,15 +12,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from graphdsl.ops.op import Attrs, Contract, Draw, Elementwise, Host, Op, Pointwise, Reduce, Scatter, Setting
-from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Type
+from graphdsl.ops.types import F64, Type
 from graphdsl.runtime import contraction, drawing, elementwise, moving, reducing
+from graphdsl.runtime.numbers import NUMBERS
 
 Kernel = Callable[..., Any]
-
-_NUMBERS: dict[DType, Callable[[Any], Any]] = {BOOL: bool, I32: int, I64: int, F64: float, F32: np.float32}
 
 
 def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs, own: bool = False) -> Kernel:
@@ -51,7 +48,7 @@ def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs, own: bool = False) -> 
 
 def number(type: Type) -> Callable[[Any], Any] | None:
     """What makes a scalar of this type from what NumPy gave; None where it is a tensor."""
-    return None if type.rank else _NUMBERS[type.dtype]
+    return None if type.rank else NUMBERS[type.dtype]
 
 
 def _host(run: Kernel, outs: tuple[Type, ...]) -> Kernel:

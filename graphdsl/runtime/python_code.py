@@ -15,6 +15,7 @@ import numpy as np
 
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, WRAP, DType, wrap32
+from graphdsl.runtime.numbers import NUMBERS
 from graphdsl.source.diagnostic import Fault, FaultKind
 
 _INT_OF, _FLOAT_OF = {F32: I32, F64: I64}, {I32: F32, I64: F64}
@@ -160,7 +161,7 @@ class _Numbers(_Text):
     """Over Python's floats, ints and bools, and NumPy's f32."""
 
     def const(self, dtype: DType, value: float | int | bool) -> S:
-        return S(self, dtype, self.bound(_number(dtype, value) if dtype is F32 else _PYTHON[dtype](value)))
+        return S(self, dtype, self.bound(_number(dtype, value) if dtype is F32 else NUMBERS[dtype](value)))
 
     def op2(self, name: str, x: S, y: S) -> S:
         sign = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "ashr": ">>"}.get(
@@ -218,9 +219,6 @@ class _Numbers(_Text):
         return str(condition.ref)
 
 
-_PYTHON: dict[DType, Callable[[Any], Any]] = {BOOL: bool, I32: int, I64: int, F64: float, F32: np.float32}
-
-
 def number_maker(source: DType, dtype: DType) -> Callable[[Any], Any]:
     """The conversion of a number to another dtype (not of floats to ints)."""
     if dtype is I32 and source is I64:
@@ -229,7 +227,7 @@ def number_maker(source: DType, dtype: DType) -> Callable[[Any], Any]:
         # Python would round to f64 first
         kind = np.dtype(source.numpy).type
         return lambda x: np.float32(kind(x))
-    return _PYTHON[dtype]
+    return NUMBERS[dtype]
 
 
 def _number(dtype: DType, value: float | int | bool) -> Any:

@@ -10,8 +10,9 @@ import numpy as np
 
 from graphdsl.ops import faults
 from graphdsl.ops.op import Attrs, Op, Reduce
-from graphdsl.ops.types import BOOL, F32, F64, DType, Type
+from graphdsl.ops.types import F32, I64, DType, Type
 from graphdsl.runtime import native
+from graphdsl.runtime.numbers import NUMBERS
 from graphdsl.source.diagnostic import Fault
 
 Kernel = Callable[..., Any]
@@ -52,7 +53,7 @@ def _of_number(kind: str, dtype: DType) -> Kernel:
     if kind.startswith("arg"):
         return lambda x: 0
     if kind == "sum" and dtype.is_float:
-        zero = 0.0 if dtype is F64 else np.float32(0.0)
+        zero = NUMBERS[dtype](0.0)
         return lambda x: x + zero  # lanes start at +0.0
     return lambda x: x
 
@@ -85,11 +86,10 @@ def _keeping(made: Kernel, index: tuple[Any, ...], single: bool) -> Kernel:
 
 
 def _to_number(made: Kernel, kind: str, dtype: DType) -> Kernel:
-    if dtype is F32 and not kind.startswith("arg"):
+    result = I64 if kind.startswith("arg") else dtype
+    if result is F32:
         return made  # NumPy's scalar is what an f32 number is
-    make: Callable[[Any], Any] = int
-    if not kind.startswith("arg"):
-        make = {BOOL: bool, F64: float}.get(dtype, int)
+    make = NUMBERS[result]
     return lambda x: make(made(x))
 
 

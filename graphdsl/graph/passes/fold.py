@@ -13,11 +13,9 @@ from graphdsl.core.ir import Apply, Const, Func, Value
 from graphdsl.graph.rename import blocks_of, graph_body
 from graphdsl.ops.attrs import frozen
 from graphdsl.ops.op import Elementwise
-from graphdsl.ops.types import DType
 from graphdsl.runtime.kernels import kernel
+from graphdsl.runtime.numbers import NUMBERS
 from graphdsl.source.diagnostic import Fault
-
-_SCALARS = {DType.BOOL: bool, DType.I32: int, DType.I64: int, DType.F32: np.float32, DType.F64: float}
 
 
 def fold_constants(main: Func) -> None:
@@ -29,7 +27,7 @@ def fold_constants(main: Func) -> None:
         for instr in graph_body(block):
             made = _folded(instr, known, kernels)
             if isinstance(made, Const) and not made.out.type.shape and not isinstance(made.value, tuple):
-                known[made.out] = _SCALARS[made.out.type.dtype](made.value)
+                known[made.out] = NUMBERS[made.out.type.dtype](made.value)
             body.append(made)
         block.body = body
 
