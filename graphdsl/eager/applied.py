@@ -15,6 +15,7 @@ import numpy as np
 from graphdsl.core import ir
 from graphdsl.core.ir import Value
 from graphdsl.ops.attrs import frozen
+from graphdsl.ops.choosing import cast_attrs
 from graphdsl.ops.op import Draw, Elementwise, Host, Scatter
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType, Size, Type
@@ -180,7 +181,7 @@ def converted(w: FunctionWriter, arg: Value, out: Value) -> str:
     """A value in another dtype, or the same one."""
     if arg.type.dtype is out.type.dtype:
         return w.value(arg)
-    attrs = {"dtype": out.type.dtype, "checked": False, "weak": False}
+    attrs = cast_attrs(out.type.dtype, checked=False, weak=False)
     return expression(w, ir.Apply(_NOWHERE, OPS["cast"], (arg,), attrs, (out,)))
 
 

@@ -10,6 +10,7 @@ from graphdsl.core.rules import Use
 from graphdsl.eager.module import Module
 from graphdsl.eager.rules import OpRule, leaf_rule, op_rule, pass_rule
 from graphdsl.eager.tape import Rule
+from graphdsl.ops.choosing import cast_attrs
 from graphdsl.ops.op import Setting
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import Type
@@ -98,7 +99,7 @@ class Recorder:
             return node
         if source.dtype is target.dtype:
             return self.passing(node, target) if self.splits(shared) else node
-        attrs = {"dtype": target.dtype, "checked": False, "weak": False}
+        attrs = cast_attrs(target.dtype, checked=False, weak=False)
         rule = op_rule(OPS["cast"], attrs, [source], [target], [0], self.higher, self.setting)
         assert rule is not None
         return f"{node} and {self._node(_looked_through(rule), [node])}"

@@ -1,7 +1,7 @@
 """Which bodies the kernel library holds, and what it calls them. Needs no compiler: only the table of ops.
 
 An elementwise op that NumPy computes to the same bits is left to NumPy, and so is one that comes down to a few such
-steps (`graphdsl.runtime.numpy_code`). Attrs that change a body (`powi`, checked casts) are never compiled here.
+steps (`graphdsl.runtime.python_code`). Attrs that change a body (`powi`, checked casts) are never compiled here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from graphdsl.native.steps import Measure, measure
+from graphdsl.ops.choosing import cast_attrs
 from graphdsl.ops.op import Attrs, Draw, Elementwise, Op, Setting, TypeProblem
 from graphdsl.ops.scalar import S
 from graphdsl.ops.table import OPS
@@ -109,7 +110,7 @@ def _signatures(op: Op) -> Iterator[tuple[tuple[DType, ...], Attrs]]:
     if op.name == "cast":
         for source in (F32, F64):
             for to in (I32, I64):
-                yield (source,), {"dtype": to, "checked": False, "weak": False}
+                yield (source,), cast_attrs(to, checked=False, weak=False)
         return
     keywords = inspect.signature(compute.body).parameters.values()
     if any(p.kind is inspect.Parameter.KEYWORD_ONLY for p in keywords):
