@@ -15,6 +15,8 @@ from graphdsl.native.names import (
     REDUCE_LOOP,
     SEARCH_LOOP,
     call_name,
+    kernel,
+    kernel_description,
 )
 from graphdsl.native.reductions import define_reductions
 from graphdsl.native.target import Target
@@ -29,10 +31,9 @@ def assemble(target: Target) -> tuple[list[str], bytes]:
     names = list(_LOOPS)
     calls: dict[str, None] = {}
     for entry in elementwise_entries():
-        kernel = f"gdl.kernel.{entry.name}"
-        result = define_kernel(module, target, kernel, entry.body, entry.operands, entry.op.faults)
+        result = define_kernel(module, target, kernel(entry.name), entry.body, entry.operands, entry.op.faults)
         define_call(module, target, entry.operands, result)
-        names.append(f"{kernel}.info")
+        names.append(kernel_description(entry.name))
         calls[call_name(entry.operands, result)] = None
     names += calls
     names += define_reductions(module, target)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from graphdsl.native import names
 from graphdsl.native.elementwise import LOOP, copy_function
 from graphdsl.native.flow import I32, I64, POINTER, VOID, at, field, int64, loop, minimum, slot
 from graphdsl.native.folds import splat
@@ -56,7 +57,7 @@ def define_block(module: ir.Module, target: Target) -> str:
 def define_draw(module: ir.Module, target: Target, entry: Entry) -> str:
     """The loop of one distribution over one dtype."""
     lanes = target.lanes(64)
-    made = function(module, target, f"gdl.draw.{entry.name}", LOOP)
+    made = function(module, target, names.draw(entry.name), LOOP)
     b = ir.IRBuilder(made.append_basic_block())
     operands, dims, steps, _ = made.args
     n, step = field(b, dims, 1), field(b, steps, 3)

@@ -30,6 +30,26 @@ def product(dtype: DType) -> str:
     return f"gdl.gemm.{dtype.value}"
 
 
+def simple(kind: str, dtype: DType) -> str:
+    """The reduction of adjoining elements to one, for compiled programs."""
+    return f"gdl.{kind}.{dtype.value}"
+
+
+def kernel(name: str) -> str:
+    """The kernel of an entry of the inventory."""
+    return f"gdl.kernel.{name}"
+
+
+def kernel_description(name: str) -> str:
+    """The description of that kernel, for `ELEMENTWISE_LOOP` and for the function of its signature."""
+    return f"{kernel(name)}.info"
+
+
+def draw(name: str) -> str:
+    """The loop of a distribution."""
+    return f"gdl.draw.{name}"
+
+
 class ProductRecord(IntEnum):
     """Words of what `GUARDED_PRODUCT_LOOP` gets in place of a description."""
 

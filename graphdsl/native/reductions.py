@@ -33,7 +33,7 @@ from graphdsl.native.folds import (
     define_merge,
     define_rows,
 )
-from graphdsl.native.names import REDUCE_LOOP, SEARCH_LOOP, description
+from graphdsl.native.names import REDUCE_LOOP, SEARCH_LOOP, description, simple
 from graphdsl.native.search import SEARCH_CODE, define_search
 from graphdsl.native.source import ADDRESS, ADJOINING, SOURCE_WORDS, define_gather, define_source
 from graphdsl.native.target import Target, function
@@ -55,13 +55,15 @@ def define_reductions(module: ir.Module, target: Target) -> list[str]:
             fold = Fold(kind, dtype)
             names += _describe(module, target, fold)
             _define_simple(module, target, fold, module.globals[names[-1]], reduce)
-            names.append(f"gdl.{fold.name}")
+            names.append(simple(fold.kind, fold.dtype))
     return names
 
 
 def _define_simple(module: ir.Module, target: Target, fold: Fold, info: ir.Value, reduce: ir.Function) -> None:
     """`gdl.<kind>.<dtype>(x, n)` (a dot: `(x, y, n)`) of adjoining elements, for compiled programs."""
-    made = function(module, target, f"gdl.{fold.name}", ir.FunctionType(fold.type, [POINTER] * fold.sources + [I64]))
+    made = function(
+        module, target, simple(fold.kind, fold.dtype), ir.FunctionType(fold.type, [POINTER] * fold.sources + [I64])
+    )
     b = ir.IRBuilder(made.append_basic_block())
     *addresses, n = made.args
     sources, out = slot(b, I64, SOURCE_WORDS * fold.sources), slot(b, I64)

@@ -8,7 +8,7 @@ from graphdsl.native import cache as objects
 from graphdsl.native.inventory import Entry
 from graphdsl.native.library import IMPORTS
 from graphdsl.native.linked import Linked, process_symbols
-from graphdsl.native.names import ELEMENTWISE_LOOP, RECORD, call_name
+from graphdsl.native.names import ELEMENTWISE_LOOP, RECORD, call_name, kernel, kernel_description
 from graphdsl.native.sources import kernels_made_by
 from graphdsl.native.target import host
 
@@ -18,7 +18,7 @@ def single(entry: Entry) -> Linked:
     name = objects.key("kernel", host().key, kernels_made_by(), entry.name, repr(entry.attrs))
     code = objects.obtain(name, lambda: _assembled(entry))
     call = call_name(entry.operands, entry.measure.dtype)
-    exports = [ELEMENTWISE_LOOP, RECORD, f"gdl.kernel.{entry.name}.info", call]
+    exports = [ELEMENTWISE_LOOP, RECORD, kernel_description(entry.name), call]
     return Linked(code, exports, process_symbols(*IMPORTS))
 
 
@@ -29,7 +29,7 @@ def _assembled(entry: Entry) -> bytes:
     target = host()
     module = target.module(entry.name)
     define_loops(module, target)
-    name = f"gdl.kernel.{entry.name}"
+    name = kernel(entry.name)
     result = define_kernel(module, target, name, entry.body, entry.operands, entry.op.faults)
     define_call(module, target, entry.operands, result)
     return target.object_code(str(module), loops=False)

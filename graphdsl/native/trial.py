@@ -7,6 +7,7 @@ from typing import Any
 
 from graphdsl.native.elementwise import define_kernel, define_loops
 from graphdsl.native.linked import Linked
+from graphdsl.native.names import ELEMENTWISE_LOOP
 from graphdsl.native.target import Target, host
 from graphdsl.native.ufuncs import ufunc
 from graphdsl.ops.scalar import S
@@ -25,5 +26,5 @@ def array_function(
     module = made_for.module("trial")
     define_loops(module, made_for)
     result = define_kernel(module, made_for, "trial", body, operands, kinds)
-    linked = Linked(made_for.object_code(str(module)), ["gdl.loop", "trial.info"])
-    return ufunc("trial", linked["gdl.loop"], linked["trial.info"], operands, [result], keep=linked)
+    linked = Linked(made_for.object_code(str(module)), [ELEMENTWISE_LOOP, "trial.info"])
+    return ufunc("trial", linked[ELEMENTWISE_LOOP], linked["trial.info"], operands, [result], keep=linked)

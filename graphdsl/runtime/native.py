@@ -56,7 +56,7 @@ def over_arrays(entry: Entry) -> Any:
     key = ("arrays", entry.name, repr(entry.attrs))
     if key not in _made:
         code, operands, result = _holder(entry), entry.operands, entry.measure.dtype
-        data = code[f"gdl.kernel.{entry.name}.info"]
+        data = code[names.kernel_description(entry.name)]
         _made[key] = ufunc(entry.op.name, code[names.ELEMENTWISE_LOOP], data, operands, [result], keep=code)
     return _made[key]
 
@@ -69,7 +69,7 @@ def over_numbers(entry: Entry) -> Callable[..., Any]:
     if key not in _made:
         code = _holder(entry)
         address = code[names.call_name(entry.operands, entry.measure.dtype)]
-        _made[key] = callable_for(entry.op.name, address, code[f"gdl.kernel.{entry.name}.info"], code)
+        _made[key] = callable_for(entry.op.name, address, code[names.kernel_description(entry.name)], code)
     made: Callable[..., Any] = _made[key]
     return made
 
@@ -132,5 +132,5 @@ def draw(op: Op, dtype: DType) -> Any:
     from graphdsl.native.ufuncs import ufunc
 
     code = _library()
-    loop = code[f"gdl.draw.{draw_name(op, dtype)}"]
+    loop = code[names.draw(draw_name(op, dtype))]
     return ufunc(op.name, loop, 0, [I64, I64], [dtype], "(),()->(n)", keep=code)

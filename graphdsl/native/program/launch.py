@@ -14,6 +14,7 @@ from llvmlite import ir
 from graphdsl.core.ir import Apply, Value
 from graphdsl.graph.passes.fuse_dry import asks_for_place
 from graphdsl.native.flow import POINTER, at, int64
+from graphdsl.native.names import simple
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.kernels import BLOCK, Shape, Writer
 from graphdsl.native.program.regionkey import cost, key
@@ -129,7 +130,7 @@ def _combined(frame: Frame, value: Value, out: Value, blocks: Tensor, count: ir.
     """The sum of the sums of blocks."""
     dtype = value.type.dtype
     element = memory_type(dtype)
-    function = frame.unit.outside(f"gdl.sum.{dtype.value}", ir.FunctionType(element, [POINTER, ir.IntType(64)]))
+    function = frame.unit.outside(simple("sum", dtype), ir.FunctionType(element, [POINTER, ir.IntType(64)]))
     total = frame.b.call(function, [blocks.data, blocks.sizes[0]])
     if not out.type.shape:
         frame.release(blocks.owner)

@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import I64, at, int64, loop, slot
-from graphdsl.native.names import PRODUCT_LOOP, description
+from graphdsl.native.names import PRODUCT_LOOP, REDUCE_LOOP, description
 from graphdsl.native.names import product as product_name
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
@@ -107,7 +107,7 @@ def _vectors(frame: Frame, instr: Apply, a: Matrix, b: Matrix, out: ir.Value, ra
     steps = [*steps[:2], size, *steps[2:]]
     call_loop(
         frame,
-        "gdl.reduce_loop",
+        REDUCE_LOOP,
         description("dot", dtype, 1),
         [a.tensor.data, b.tensor.data, out],
         [outer, length],

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import I64, POINTER, at, int64, loop, slot
-from graphdsl.native.names import description
+from graphdsl.native.names import REDUCE_LOOP, SEARCH_LOOP, description
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.loops import call_loop
 from graphdsl.native.program.places import folded, is_int
@@ -123,7 +123,7 @@ def call(frame: Frame, kind: str, x: Tensor, out: ir.Value, axes: list[_Axis]) -
     dims = [last.kept, *(a.reduced for a in inner)]
     row_steps = [last.step, int64(size)]
     steps = [*row_steps, *(a.step for a in inner)]
-    library = "gdl.search_loop" if kind.startswith("arg") else "gdl.reduce_loop"
+    library = SEARCH_LOOP if kind.startswith("arg") else REDUCE_LOOP
     data = description(_library_kind(kind), x.dtype, len(inner))
     with loop(b, _product(b, [a.kept for a in outer])) as turn:
         offset = _offset(b, turn, [(a.kept, a.step) for a in outer])
