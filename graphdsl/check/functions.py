@@ -37,7 +37,7 @@ from graphdsl.source.span import Span
 from graphdsl.source.words import counted
 from graphdsl.syntax import ast
 
-MOST_CALLS = 1000
+MOST_DEEP = 1000  # calls within one another that are checked, each for its arguments
 
 
 def call_function(f: Frame, node: ast.CallExpr, args: tuple[ast.Arg, ...], callee: Callee) -> Steps[Binding]:
@@ -111,8 +111,8 @@ def top_level(f: Frame) -> Frame:
 
 def invoke(f: Frame, span: Span, callee: Callee, args: list[tuple[Binding, Span]]) -> Steps[Binding]:
     """Call a function with as many arguments as it has params."""
-    if f.depth >= MOST_CALLS:
-        return f.error("E0214", f"calls stand in one another more than {MOST_CALLS:,} deep", span)
+    if f.depth >= MOST_DEEP:
+        return f.error("E0214", f"calls stand in one another more than {MOST_DEEP:,} deep", span)
     fitted = _fit_arguments(f, callee, args)
     if fitted is None or any(has_poison(b) for b in fitted):
         return POISON

@@ -24,7 +24,7 @@ from graphdsl.eager.module import Module, Place
 from graphdsl.eager.records import Recorder
 from graphdsl.eager.support import SUPPORT, within
 from graphdsl.ops.op import Setting
-from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, fault_diagnostic, trail_label
+from graphdsl.runtime.faults import MOST_ACTIVE_CALLS, NO_MEMORY, fault_diagnostic, trail_label
 from graphdsl.runtime.garbage import fewer_collections
 from graphdsl.runtime.limits import MOST_BYTES, Limits
 from graphdsl.runtime.state import Runtime
@@ -159,7 +159,7 @@ def _too_large(error: MemoryError | ValueError, limits: Limits) -> Fault | None:
 def _deep_calls() -> Iterator[None]:
     """Calls of the program are calls of Python, which take none of the C stack."""
     before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, 3 * MOST_CALLS))
+    sys.setrecursionlimit(max(before, 3 * MOST_ACTIVE_CALLS))
     try:
         yield
     finally:

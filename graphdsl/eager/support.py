@@ -14,7 +14,7 @@ from graphdsl.eager.tape import tick
 from graphdsl.ops.sizes import run_sizes
 from graphdsl.ops.types import wrap32, wrap64
 from graphdsl.runtime.events import Shown
-from graphdsl.runtime.faults import MOST_CALLS, TOO_DEEP
+from graphdsl.runtime.faults import MOST_ACTIVE_CALLS, TOO_DEEP
 from graphdsl.runtime.limits import TOO_MUCH, size_text
 from graphdsl.runtime.state import Runtime
 from graphdsl.runtime.texts import written
@@ -51,8 +51,8 @@ def within(rt: Runtime) -> None:
 
 def deeper(rt: Runtime) -> None:
     """Count one more active call; a fault if there are too many."""
-    if rt.active_calls == MOST_CALLS:
-        raise Fault(TOO_DEEP, MOST_CALLS)
+    if rt.active_calls == MOST_ACTIVE_CALLS:
+        raise Fault(TOO_DEEP, MOST_ACTIVE_CALLS)
     rt.active_calls += 1
 
 

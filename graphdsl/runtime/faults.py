@@ -11,8 +11,7 @@ from graphdsl.source.diagnostic import MOST_TRAIL, Diagnostic, Fault, FaultKind,
 
 TOO_DEEP = FaultKind("E0731", "more than {0} calls are active", "a recursion needs a case that ends it")
 NO_MEMORY = FaultKind("E0732", "there is not enough memory")
-OUT_OF_TIME = FaultKind("E0733", "the time limit of {0} s was reached")
-MOST_CALLS = 10_000
+MOST_ACTIVE_CALLS = 10_000  # as a program runs; how deep calls are checked is a limit of its own
 
 
 def fault_diagnostic(fault: Fault, instr: Any, trail: Sequence[Label] = ()) -> Diagnostic:

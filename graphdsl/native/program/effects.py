@@ -11,7 +11,7 @@ from graphdsl.native.support.words import Status, Word
 from graphdsl.ops.op import Host
 from graphdsl.ops.types import wrap64
 from graphdsl.runtime.events import Shown
-from graphdsl.runtime.faults import MOST_CALLS, NO_MEMORY, TOO_DEEP, fault_diagnostic
+from graphdsl.runtime.faults import MOST_ACTIVE_CALLS, NO_MEMORY, TOO_DEEP, fault_diagnostic
 from graphdsl.runtime.limits import TOO_LARGE, TOO_MUCH, size_text
 from graphdsl.runtime.state import Runtime
 from graphdsl.runtime.texts import written
@@ -78,7 +78,7 @@ def failure(
     """The error of a run that failed in native code."""
     match status:
         case Status.DEPTH:
-            fault = Fault(TOO_DEEP, MOST_CALLS)
+            fault = Fault(TOO_DEEP, MOST_ACTIVE_CALLS)
         case Status.MEMORY:
             fault = _no_memory(numbers[0], memory[Word.USED], memory[Word.LIMIT])
         case _:

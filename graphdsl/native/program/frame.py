@@ -19,7 +19,7 @@ from graphdsl.native.support import buffers
 from graphdsl.native.support.words import HEADER_BYTES, Header, Status, Word
 from graphdsl.ops.scalar import S
 from graphdsl.ops.types import DType, Type
-from graphdsl.runtime.faults import MOST_CALLS
+from graphdsl.runtime.faults import MOST_ACTIVE_CALLS
 from graphdsl.source.diagnostic import FaultKind
 
 
@@ -170,8 +170,8 @@ class Frame:
 
     def deep_enough(self, depth: ir.Value) -> None:
         """Leave where calls are nested too deep."""
-        with self.b.if_then(self.b.icmp_signed(">", depth, int64(MOST_CALLS)), likely=False):
-            self.note(None, [int64(MOST_CALLS)])
+        with self.b.if_then(self.b.icmp_signed(">", depth, int64(MOST_ACTIVE_CALLS)), likely=False):
+            self.note(None, [int64(MOST_ACTIVE_CALLS)])
             self.leave(Status.DEPTH)
 
     def test_stop(self) -> None:
