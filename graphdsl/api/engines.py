@@ -9,10 +9,9 @@ from copy import copy
 from typing import Any, Protocol
 
 from graphdsl.core.ir import Program
+from graphdsl.runtime.modes import MODES
 from graphdsl.runtime.state import Runtime
 from graphdsl.source.record import dataclass, field
-
-MODES = ("eager", "graph")
 
 
 @dataclass

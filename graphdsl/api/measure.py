@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import ceil
 
-from graphdsl.api.engines import MODES, Made
+from graphdsl.api.engines import Made
 from graphdsl.api.program import Given, Prepared, Program
 from graphdsl.runtime.events import Recorded
+from graphdsl.runtime.modes import MODES
 from graphdsl.source.record import dataclass, field
 from graphdsl.syntax import ast
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphdsl.api.agreement import LIMITS, Difference, Outcome, first_difference
-from graphdsl.api.engines import MODES
 from graphdsl.api.program import Given, Prepared, Program
 from graphdsl.cli import status
 from graphdsl.cli.options import Inputs, input_options, names, one_name, output_options, program_options
 from graphdsl.cli.output import Output
+from graphdsl.runtime.modes import MODES
 from graphdsl.source.diagnostic import ProgramError, WrongRequest
 from graphdsl.source.span import Source
 from graphdsl.source.words import counted

@@ -119,7 +119,9 @@ def _output_lost(error: streams.ClosedPipe | streams.NotWritten, as_json: bool) 
 
 def _no_memory(as_json: bool) -> int:
     """What the program asks for does not fit, and where it asks is not known."""
-    return _nowhere("E0732", "there is not enough memory", as_json)
+    from graphdsl.runtime.faults import NO_MEMORY
+
+    return _nowhere(NO_MEMORY.code, NO_MEMORY.text(), as_json)
 
 
 def _nowhere(code: str, message: str, as_json: bool) -> int:

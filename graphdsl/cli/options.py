@@ -13,6 +13,7 @@ import click
 from graphdsl.cli import status
 from graphdsl.cli.output import Output
 from graphdsl.native.building import on_build
+from graphdsl.runtime.modes import MODES
 from graphdsl.source.diagnostic import Fault, ProgramError, WrongRequest
 from graphdsl.source.files import MOST_BYTES, read_source, source_of
 from graphdsl.source.record import dataclass
@@ -154,9 +155,7 @@ def input_options(command: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-mode_option = click.option(
-    "--mode", type=click.Choice(["eager", "graph"]), default="eager", show_default=True, help="How to run."
-)
+mode_option = click.option("--mode", type=click.Choice(MODES), default=MODES[0], show_default=True, help="How to run.")
 
 
 def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
