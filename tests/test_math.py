@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from graphdsl.native.target import Target, narrowed
-from graphdsl.native.trial import array_function
 from graphdsl.ops import math as bodies
 from graphdsl.ops.math.random import normal, uniform
 from graphdsl.ops.op import Elementwise
@@ -22,6 +21,7 @@ from graphdsl.ops.table import OPS
 from graphdsl.ops.types import F32, F64, I64, DType
 from tests.accuracy.cases import CASES
 from tests.accuracy.measure import compiled, errors, errors_everywhere, samples
+from tests.trial import array_function
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 inf, nan = math.inf, math.nan

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from graphdsl.native.target import Target, narrowed, native
-from graphdsl.native.trial import array_function
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType
+from tests.trial import array_function
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 TARGETS = {"native": native(), "sse2": narrowed("sse2"), "sse4": narrowed("sse4")}

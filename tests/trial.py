@@ -1,4 +1,4 @@
-"""One body, compiled by itself and made a NumPy ufunc: for tests and for trying things out."""
+"""One body, compiled by itself and made a NumPy ufunc."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class Call:
 
 @dataclass(frozen=True)
 class ParamTarget:
-    """The leaf of this param on which `y` last depended (`graphdsl grad`); `out_type` is the result's."""
+    """The leaf of this param on which `y` last depended (`graphdsl grad`)."""
 
     name: str
 

@@ -35,14 +35,6 @@ def show_func(func: Func) -> str:
     return "\n".join(lines)
 
 
-def show_block(block: Block) -> str:
-    """A block alone."""
-    printer = _Printer()
-    lines = [f"({', '.join(printer.typed(p) for p in block.params)}) {{"]
-    run(printer.block(block, lines, 1))
-    return "\n".join([*lines, "}"])
-
-
 class _Printer:
     """The numbers given so far."""
 

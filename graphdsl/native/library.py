@@ -36,11 +36,6 @@ def library() -> Linked:
     return Linked(code, names.decode().split("\n"), process_symbols(*IMPORTS))
 
 
-def is_cached() -> bool:
-    """Whether the library can be had without building it."""
-    return objects.read(_name()) is not None
-
-
 def _built() -> bytes:
     from graphdsl.native.assembly import assemble
 

@@ -6,8 +6,6 @@ terminal would obey is written. The same as one JSON object stands in `render.js
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from graphdsl.render.columns import TAB, column, columns, wrapped
 from graphdsl.render.paint import Paint
 from graphdsl.source.diagnostic import MOST_TRAIL, Diagnostic, Label
@@ -56,11 +54,6 @@ def render(diagnostic: Diagnostic, width: int | None = None, paint: Paint | None
         body = wrapped(_visible(text), width, gutter + 8)
         lines.append(f"{' ' * gutter}{paint('=', 'frame')} {paint(head + ':', 'strong')} {body}")
     return "\n".join(line.rstrip() for line in lines)
-
-
-def render_all(diagnostics: Iterable[Diagnostic], width: int | None = None, paint: Paint | None = None) -> str:
-    """Several diagnostics with a blank line between them."""
-    return "\n\n".join(render(d, width, paint) for d in diagnostics)
 
 
 def _by_source(diagnostic: Diagnostic) -> dict[Source, list[Mark]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdsl.ops.types import BOOL, F32, F64, I64, DType
+from graphdsl.ops.types import BOOL, F32, F64, DType
 
 Scalar = float | int | bool | np.float32
 
@@ -120,12 +120,3 @@ def _summary(array: np.ndarray[Any, Any], dtype: DType) -> str:
         return f"[{', '.join(items)}]"
 
     return level(0)
-
-
-def dtype_of(value: Any) -> DType:
-    """The dtype of a run-time value (a Python int is i64)."""
-    if isinstance(value, np.ndarray | np.float32):
-        return next(d for d in DType if d.numpy == value.dtype.name)
-    if isinstance(value, bool):
-        return BOOL
-    return I64 if isinstance(value, int) else F64

@@ -1,4 +1,4 @@
-"""Walking the tree without recursion: a node's children, every node below it, and from the leaves up.
+"""Walking the tree without recursion: a node's children, and every node below it.
 
 A Python stack frame a level would end at some 1,000 levels; trees may be 100,000 deep.
 """
@@ -45,15 +45,3 @@ def walk(roots: Node | Iterable[Node], enter: Callable[[Node], bool] | None = No
                 break
         else:
             stack.pop()
-
-
-def postorder(root: Node) -> Iterator[Node]:
-    """Every node, children first, in order."""
-    stack: list[tuple[Node, Iterator[Node]]] = [(root, children(root))]
-    while stack:
-        node, rest = stack[-1]
-        if (child := next(rest, None)) is not None:
-            stack.append((child, children(child)))
-        else:
-            stack.pop()
-            yield node

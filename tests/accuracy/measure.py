@@ -15,11 +15,11 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from graphdsl.native.trial import array_function
 from graphdsl.ops.op import Elementwise
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import F32, F64, DType
 from tests.accuracy.cases import CASES, Case
+from tests.trial import array_function
 
 _PRECISION = {F32: (24, -149), F64: (53, -1074)}
 _MOST = {
