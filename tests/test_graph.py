@@ -67,6 +67,15 @@ def test_the_verifier_finds_a_missing_yield() -> None:
         verify_func(main)
 
 
+def test_the_verifier_finds_a_tape_that_is_used_as_a_value() -> None:
+    main = graph("param w = 2.0\ny = w\nfor i in 0..3 { y = y * w }\nprint grad(y, w)").main
+    push = next(i for i in walk(main.body) if isinstance(i, Push))
+    verify_func(main)
+    push.values = (*push.values, push.tape)
+    with pytest.raises(Illegal, match="used as a value"):
+        verify_func(main)
+
+
 def test_building_leaves_the_program_as_it_was() -> None:
     program = checked(LOOP + "\nprint grad(y, w)").program
     before = show_program(program)

@@ -40,6 +40,9 @@ class Value:
         return f"<{self.name or 'value'}: {self.type}>"
 
 
+TapeValue = Value  # a value that stands for a tape (graph mode has some): no number, and only passed on to calls
+
+
 @dataclass(eq=False, repr=False, slots=True)
 class Block:
     """Instructions in order. `params` are bound on entry, `yields` are what it hands on at its end."""

@@ -2,6 +2,7 @@
 
 So printing, checking, copying and dead code need no list of instructions, and know those that graph mode adds.
 A field `out` or `outs` is made; other fields with values (also inside items of a print) are read; blocks are regions.
+Fields that hold a tape are annotated as such.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ Substitute = Callable[[Value], Value]
 
 @dataclass(frozen=True)
 class Form:
-    """The names of a class's fields, by what they hold. `all` are all of them, in order."""
+    """The names of a class's fields, by what they hold. `tapes` are among those made and read; `all` are all, in order."""
 
     made: tuple[str, ...]
     read: tuple[str, ...]
     regions: tuple[str, ...]
+    tapes: tuple[str, ...]
     all: tuple[str, ...]
 
 
@@ -46,6 +48,7 @@ def _form(kind: type) -> Form:
         tuple(n for n, _ in named if n in _MADE),
         tuple(n for n, t in named if n not in _MADE and any(w in t for w in _READS)),
         tuple(n for n, t in named if t == "Block"),
+        tuple(n for n, t in named if t == "TapeValue"),
         tuple(n for n, _ in named),
     )
 

@@ -11,11 +11,8 @@ from graphdsl.core.call_graph import functions
 from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Leaf, Program, Value, While
 from graphdsl.core.printer import show_func
 from graphdsl.core.steps import Steps, run
-from graphdsl.core.structure import operands, regions, results
+from graphdsl.core.structure import form, operands, regions, results
 from graphdsl.ops.types import BOOL, I64, Size, Type
-
-_TAPE_READS = {"Push": 1, "Read": 1, "NewShadow": 1, "Take": 1, "Put": 1}  # how many leading operands are tapes
-_TAPES_MADE = {"NewTape", "NewShadow"}
 
 
 class Illegal(AssertionError):
@@ -131,11 +128,14 @@ class _Check:
     # ---- tapes ----
 
     def tape_use(self, instr: Any) -> None:
-        kind = type(instr).__name__
-        self.tapes.update(results(instr) if kind in _TAPES_MADE else ())
-        if kind in _TAPE_READS or isinstance(instr, Call):
-            return
-        for v in operands(instr):
+        """A tape is used where one belongs, and as an argument of a call."""
+        here = [getattr(instr, name) for name in form(type(instr)).tapes]
+        made, values = results(instr), operands(instr)
+        self.tapes.update(v for v in here if v in made)
+        for v in here:
+            if v not in made:
+                values.remove(v)
+        for v in () if isinstance(instr, Call) else values:
             self.require(v not in self.tapes, f"the tape {v} is used as a value", instr)
 
 

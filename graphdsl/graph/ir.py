@@ -11,7 +11,7 @@ to the same sum. For that a shadow of a tape has room for a running sum for each
 
 from __future__ import annotations
 
-from graphdsl.core.ir import Block, Value
+from graphdsl.core.ir import Block, TapeValue, Value
 from graphdsl.ops.types import Type
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
@@ -34,7 +34,7 @@ class NewTape:
     """
 
     span: Span
-    out: Value
+    out: TapeValue
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -42,7 +42,7 @@ class Push:
     """Saves `values`, the fields of `record`, as a new entry; `out` is its place."""
 
     span: Span
-    tape: Value
+    tape: TapeValue
     record: Record
     values: tuple[Value, ...]
     out: Value
@@ -53,7 +53,7 @@ class Read:
     """`outs[i]` is field `fields[i]` of the entry at `at`. The entry never changes."""
 
     span: Span
-    tape: Value
+    tape: TapeValue
     record: Record
     at: Value
     fields: tuple[int, ...]
@@ -69,8 +69,8 @@ class NewShadow:
     """
 
     span: Span
-    tape: Value
-    out: Value
+    tape: TapeValue
+    out: TapeValue
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -79,7 +79,7 @@ class Take:
     shape. Depends on the `Put`s before it."""
 
     span: Span
-    shadow: Value
+    shadow: TapeValue
     record: Record
     at: Value
     fields: tuple[int, ...]
@@ -91,7 +91,7 @@ class Put:
     """Writes sums for fields of the entry at `at`."""
 
     span: Span
-    shadow: Value
+    shadow: TapeValue
     record: Record
     at: Value
     fields: tuple[int, ...]
