@@ -12,11 +12,6 @@ from graphdsl.syntax.lalr import Tables, Unexpected
 from graphdsl.syntax.lexer import CLOSERS, END, NEWLINE, Lexer, Token, unclosed
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-# These start a statement, and stand in no expression.
-STATEMENTS = {
-    "PARAM", "INPUT", "CONST", "WHILE", "FOR", "BREAK", "CONTINUE", "RETURN", "FN", "USE", "PRINT",
-    "ASSERT", "SAVE", "SEED", "CHECKPOINT", ":=", "+=", "-=",
-}  # fmt: skip
 _FOREIGN = {
     "elif": "write `else if`",
     "def": "a function is defined by `fn`",
@@ -101,7 +96,9 @@ def _unclosed(scene: Scene) -> Diagnostic | None:
     opener = scene.opener
     if opener is None or scene.token.kind == END:
         return None
-    if scene.token.kind not in (*STATEMENTS, "{") and (scene.same_line or _is_closed(scene, opener)):
+    if scene.token.kind not in (*scene.machine.only_in_statements, "{") and (
+        scene.same_line or _is_closed(scene, opener)
+    ):
         return None
     return unclosed(scene.lexer.source, opener, scene.token)
 
@@ -112,7 +109,7 @@ def _is_closed(scene: Scene, opener: Token) -> bool:
     rest = Lexer(scene.machine.vocabulary, scene.lexer.source, scene.token.start, scene.lexer.end)
     try:
         for token in rest.raw():
-            if token.kind in STATEMENTS or token.kind in ("{", "}"):
+            if token.kind in scene.machine.only_in_statements or token.kind in ("{", "}"):
                 return False
             if token.kind in CLOSERS:
                 depth += 1

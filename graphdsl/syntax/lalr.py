@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
-from graphdsl.syntax.lexer import END, Token, Vocabulary
+from graphdsl.syntax.lexer import END, NEWLINE, Token, Vocabulary
 
 
 class Spliced(list[Any]):
@@ -84,6 +84,28 @@ class Tables:
             if kind == END and goto in (end for _, end in self.starts.values()):
                 return True
         return False
+
+    @cached_property
+    def only_in_statements(self) -> frozenset[str]:
+        """Tokens that start a statement, or go on with one behind the names it starts with, and stand in no
+        expression.
+        """
+        start = self.states[self.starts["module"][0]]
+        found = {*_shifts(start), *_shifts(self.states[start["exprs"]])}
+        found -= {NEWLINE, *(rule.origin for rule in self.rules)}
+        states = [self.starts["expression"][0]]
+        seen = set(states)
+        for state in states:  # grows as it runs
+            shifts = _shifts(self.states[state])
+            found.difference_update(shifts)
+            states.extend(dict.fromkeys(step for step in shifts.values() if step not in seen))
+            seen.update(shifts.values())
+        return frozenset(found)
+
+
+def _shifts(row: dict[str, int]) -> dict[str, int]:
+    """The symbols that a state takes, and where they lead."""
+    return {symbol: step for symbol, step in row.items() if step >= 0}
 
 
 class Machine:
