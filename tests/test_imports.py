@@ -24,22 +24,11 @@ ALLOWED = {
     "check": {"source", "ops", "core", "syntax", "runtime"},
     "eager": {"source", "ops", "core", "runtime"},
     "graph": {"source", "ops", "core", "runtime"},
+    "graph.passes": {"source", "ops", "core", "runtime", "graph"},
     "native.program": {"source", "ops", "core", "native", "native.support", "runtime", "graph"},
     "render": {"source", "ops", "core", "syntax", "runtime"},
-    "api": {"source", "ops", "core", "syntax", "check", "eager", "graph", "native", "native.program", "runtime"},
-    "cli": {
-        "source",
-        "ops",
-        "core",
-        "syntax",
-        "check",
-        "graph",
-        "native",
-        "native.program",
-        "runtime",
-        "render",
-        "api",
-    },
+    "api": {"source", "ops", "core", "syntax", "check", "runtime", "eager", "graph", "graph.passes", "native.program"},
+    "cli": set("source ops core syntax check runtime graph graph.passes native native.program render api".split()),
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.core.structure import results
-from graphdsl.graph.passes.fuse_dry import asks_for_place
+from graphdsl.graph.kinds import asks_for_place
 from graphdsl.graph.passes.fuse_kinds import Part, Shape, part, space
 from graphdsl.ops.op import Pointwise
 from graphdsl.ops.type_rules import same_shape

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Apply
+from graphdsl.graph.kinds import adjoining
 from graphdsl.ops.choosing import cast_attrs
 from graphdsl.ops.op import Effect, Elementwise, Pointwise, Reduce
 from graphdsl.ops.table import OPS
@@ -62,23 +63,6 @@ def _made(instr: Any) -> bool:
         and isinstance(instr.op.compute, Pointwise)
         and bool(instr.outs[0].type.shape)
     )
-
-
-def adjoining(instr: Apply) -> bool:
-    """Whether an op is an index that picks adjoining elements: ints first, then at most one slice by steps of 1, the
-    rest whole.
-    """
-    if instr.op.name != "index":
-        return False
-    cut = False
-    for kind, *words in instr.attrs["spec"]:
-        if kind in ("new", "full"):
-            cut = cut or kind == "full"
-        elif cut or not (kind == "at" or (kind == "slice" and words[2] in (None, 1))):
-            return False
-        else:
-            cut = kind == "slice"
-    return True
 
 
 def as_apply(instr: Any) -> Any:

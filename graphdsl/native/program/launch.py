@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
-from graphdsl.graph.passes.fuse_dry import asks_for_place
+from graphdsl.graph.kinds import asks_for_place
 from graphdsl.native.flow import POINTER, at, int64
 from graphdsl.native.names import simple
 from graphdsl.native.program.frame import Frame

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply
-from graphdsl.graph.passes.fuse_kinds import adjoining
+from graphdsl.graph.kinds import adjoining
 from graphdsl.native.flow import at
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame

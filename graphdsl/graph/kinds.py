@@ -1,5 +1,5 @@
-"""Access patterns run dry: whether one asks for the place at all. What does not can be computed in any order of
-elements.
+"""What is known of where an op reads: whether its elements depend on their place (what does not can be computed in any
+order of elements), and whether it picks elements that adjoin in memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from graphdsl.source.record import dataclass
 
 
 class _Dry(Code):
-    """Writes nothing; notes whether a place was computed with."""
+    """An access pattern run dry: writes nothing, and notes whether a place was computed with."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -90,3 +90,20 @@ def asks_for_place(instr: Apply) -> bool:
     readers = tuple(_Reader(code, a) for a in instr.args)
     result = compute.at(code, place, readers, sizes, instr.attrs)
     return code.asked or id(result) in code.places
+
+
+def adjoining(instr: Apply) -> bool:
+    """Whether an op is an index that picks adjoining elements: ints first, then at most one slice by steps of 1, the
+    rest whole.
+    """
+    if instr.op.name != "index":
+        return False
+    cut = False
+    for kind, *words in instr.attrs["spec"]:
+        if kind in ("new", "full"):
+            cut = cut or kind == "full"
+        elif cut or not (kind == "at" or (kind == "slice" and words[2] in (None, 1))):
+            return False
+        else:
+            cut = kind == "slice"
+    return True
