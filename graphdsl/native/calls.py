@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from graphdsl.native.elementwise import CODE, KERNEL, LANES
-from graphdsl.native.flow import I8, I32, I64, POINTER, at, call_address, field, slot
+from graphdsl.native.flow import I8, I32, I64, POINTER, at, call_address, field, intrinsic, slot
 from graphdsl.native.folds import splat
 from graphdsl.native.names import RECORD, call_name
-from graphdsl.native.scalar import intrinsic, memory_type
+from graphdsl.native.scalar import memory_type
 from graphdsl.native.target import Target, function
 from graphdsl.ops.types import BOOL, F32, DType
 

@@ -13,9 +13,23 @@ from typing import Any
 
 from llvmlite import ir
 
-from graphdsl.native.flow import I8, I32, I64, POINTER, VOID, at, call_address, field, int64, loop, minimum, slot
+from graphdsl.native.flow import (
+    I8,
+    I32,
+    I64,
+    POINTER,
+    VOID,
+    at,
+    call_address,
+    field,
+    int64,
+    intrinsic,
+    loop,
+    minimum,
+    slot,
+)
 from graphdsl.native.names import ELEMENTWISE_LOOP, RECORD
-from graphdsl.native.scalar import Llvm, intrinsic, memory_type
+from graphdsl.native.scalar import Llvm, memory_type
 from graphdsl.native.target import Target, function
 from graphdsl.ops.scalar import S
 from graphdsl.ops.types import BOOL, DType

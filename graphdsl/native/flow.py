@@ -13,6 +13,12 @@ POINTER = ir.PointerType()
 VOID = ir.VoidType()
 
 
+def intrinsic(module: ir.Module, name: str, result: Any, *operands: Any) -> ir.Function:
+    """An LLVM intrinsic, declared with its full type (llvmlite's own helper gets `llvm.fma` wrong)."""
+    known = module.globals.get(name)
+    return known if known is not None else ir.Function(module, ir.FunctionType(result, operands), name)
+
+
 def int64(value: int) -> ir.Constant:
     """A constant of the type of all sizes and places."""
     return ir.Constant(I64, value)

@@ -13,8 +13,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from graphdsl.native.flow import I32, I64, POINTER, VOID, Carried, at, int64, loop, slot
-from graphdsl.native.scalar import Llvm, intrinsic, memory_type
+from graphdsl.native.flow import I32, I64, POINTER, VOID, Carried, at, int64, intrinsic, loop, slot
+from graphdsl.native.scalar import Llvm, memory_type
 from graphdsl.native.target import Target, function
 from graphdsl.ops.types import BOOL, F32, F64, DType
 from graphdsl.ops.types import I32 as INT32

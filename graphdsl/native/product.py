@@ -10,9 +10,22 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.native.elementwise import copy_function
-from graphdsl.native.flow import I8, I64, POINTER, VOID, Carried, at, call_address, field, int64, loop, minimum, slot
+from graphdsl.native.flow import (
+    I8,
+    I64,
+    POINTER,
+    VOID,
+    Carried,
+    at,
+    call_address,
+    field,
+    int64,
+    intrinsic,
+    loop,
+    minimum,
+    slot,
+)
 from graphdsl.native.folds import prefetch
-from graphdsl.native.scalar import intrinsic
 from graphdsl.native.target import Target, function
 from graphdsl.native.tiles import (
     AHEAD,

@@ -13,6 +13,7 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.native import soft
+from graphdsl.native.flow import intrinsic
 from graphdsl.native.target import Target, function
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType
@@ -52,12 +53,6 @@ def store(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, dtype: DTyp
     if dtype is BOOL:
         value = builder.zext(value, memory_type(dtype, lanes))
     builder.store(value, pointer, align=dtype.bytes)
-
-
-def intrinsic(module: ir.Module, name: str, result: Any, *operands: Any) -> ir.Function:
-    """An LLVM intrinsic, declared with its full type (llvmlite's own helper gets `llvm.fma` wrong)."""
-    known = module.globals.get(name)
-    return known if known is not None else ir.Function(module, ir.FunctionType(result, operands), name)
 
 
 class Llvm(Code):

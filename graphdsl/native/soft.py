@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
+from graphdsl.native.flow import intrinsic
+from graphdsl.native.target import function
 from graphdsl.ops.scalar import S
 from graphdsl.ops.types import F32, F64
 
@@ -110,8 +112,6 @@ def fma64(code: Llvm) -> ir.Function:
 
 def _private(code: Llvm, name: str, arity: int) -> tuple[ir.Function, ir.IRBuilder | None]:
     """The function of that name, with a builder for its body if it is new."""
-    from graphdsl.native.target import function
-
     module = code.builder.module
     if name in module.globals:
         return module.globals[name], None
@@ -126,8 +126,6 @@ def _const(value: int, type: Any = _I64) -> ir.Constant:
 
 
 def _count_zeros(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
-    from graphdsl.native.scalar import intrinsic
-
     width = x.type.width
     return b.call(intrinsic(b.module, f"llvm.ctlz.i{width}", x.type, x.type, _I1), [x, ir.Constant(_I1, 0)])
 

@@ -55,7 +55,7 @@ def apply(frame: Frame, instr: Apply) -> None:
 
             draw(frame, instr)
         case Host():
-            from graphdsl.native.program.plain import host
+            from graphdsl.native.program.host import host
 
             host(frame, instr)
         case other:

@@ -10,11 +10,11 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply, For, Value, While
-from graphdsl.native.flow import I32, I64, POINTER, at, field, int64, slot
+from graphdsl.native.flow import I32, I64, POINTER, at, field, int64, intrinsic, slot
 from graphdsl.native.program.unit import Unit
 from graphdsl.native.program.usage import Instr
 from graphdsl.native.program.values import Native, Tensor, part_types, parts, whole
-from graphdsl.native.scalar import I1, Llvm, intrinsic
+from graphdsl.native.scalar import I1, Llvm
 from graphdsl.native.support import buffers
 from graphdsl.native.support.words import HEADER_BYTES, Header, Status, Word
 from graphdsl.ops.scalar import S

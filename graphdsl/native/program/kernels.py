@@ -15,12 +15,12 @@ from typing import Any
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
-from graphdsl.native.flow import I32, I64, POINTER, at, field, int64, loop, minimum, slot
+from graphdsl.native.flow import I32, I64, POINTER, at, field, int64, intrinsic, loop, minimum, slot
 from graphdsl.native.program.evaluate import Evaluator, Place
 from graphdsl.native.program.places import Affine, Uniform, VectorCode, folded, is_int
 from graphdsl.native.program.space import Lies, Region, Space, arrange
 from graphdsl.native.program.unit import Unit
-from graphdsl.native.scalar import I1, Llvm, intrinsic, load, memory_type, register_type
+from graphdsl.native.scalar import I1, Llvm, load, memory_type, register_type
 from graphdsl.native.support.team import KERNEL
 from graphdsl.native.support.words import Status, Word
 from graphdsl.ops.scalar import S

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from graphdsl.native.flow import I32, POINTER, VOID, slot
+from graphdsl.native.flow import I32, POINTER, VOID, intrinsic, slot
 from graphdsl.native.program.frame import Frame
-from graphdsl.native.scalar import intrinsic
 
 _DEFAULT = 0x1F80  # MXCSR: all exceptions masked, to nearest, no flushing to zero
 

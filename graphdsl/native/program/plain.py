@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from llvmlite import ir as llvm
-
 from graphdsl.core import ir
 from graphdsl.core.ir import Value
-from graphdsl.core.structure import operands
 from graphdsl.graph.ir import Fused, NewShadow, NewTape, Push, Put, Read, Take
-from graphdsl.native.flow import I32, I64, POINTER, at, call_address, int64
+from graphdsl.native.flow import POINTER, at, int64
 from graphdsl.native.program.apply import apply, converted, fused, renamed
 from graphdsl.native.program.frame import Frame
+from graphdsl.native.program.host import call_back
 from graphdsl.native.program.tapes import tape_instr
 from graphdsl.native.program.usage import Instr
 from graphdsl.native.program.values import whole
 from graphdsl.native.support.words import HEADER_BYTES, Status, Word, words
 from graphdsl.ops.types import DType
-
-CALLBACK = llvm.FunctionType(I32, [I64, POINTER])
 
 
 def plain(frame: Frame, instr: Instr) -> None:
@@ -80,27 +76,3 @@ def seed(frame: Frame, instr: ir.Seed) -> None:
     """A new key, and the counter at 0."""
     frame.put(Word.KEY, frame.code.convert(frame.scalar(instr.arg), DType.I64).ref)
     frame.put(Word.COUNTER, int64(0))
-
-
-def call_back(frame: Frame, instr: Instr) -> None:
-    """Python does it; the values of the operands are handed over as words."""
-    _call_python(frame, instr, frame.spill(operands(instr)))
-
-
-def _call_python(frame: Frame, instr: Instr, memory: llvm.Value) -> None:
-    site = int64(frame.unit.sites.site(instr))
-    status = call_address(frame.b, frame.get(Word.CALLBACK, POINTER), CALLBACK, [site, memory])
-    with frame.b.if_then(frame.b.icmp_unsigned("!=", status, llvm.Constant(I32, 0)), likely=False):
-        frame.leave(Status.RAISED)
-
-
-def host(frame: Frame, instr: ir.Apply) -> None:
-    """An op that a Python function computes: its results' words follow on those of its operands."""
-    given = [w for v in instr.args for w in frame.typed_parts(v)]
-    room = [(int64(0), None) for v in instr.outs for _ in range(words(v.type))]
-    memory = frame.spill_parts([*given, *room])
-    _call_python(frame, instr, memory)
-    first = len(given)
-    for out in instr.outs:
-        frame.values[out] = frame.read_words(out.type, memory, first)
-        first += words(out.type)

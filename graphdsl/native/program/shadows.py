@@ -12,6 +12,7 @@ from llvmlite import ir as llvm
 
 from graphdsl.graph.ir import NewShadow, Put, Record, Take
 from graphdsl.native.flow import I64, POINTER, at, field, int64, slot
+from graphdsl.native.program.entries import read_field
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.values import Native, Shadow, Tensor, part_types, parts, whole
 from graphdsl.native.scalar import register_type
@@ -75,8 +76,6 @@ def _take_scalar(frame: Frame, node: llvm.Value, type: Type, word: int) -> llvm.
 
 
 def _take_tensor(frame: Frame, instr: Take, node: llvm.Value, number: int, layout: _Layout) -> Tensor:
-    from graphdsl.native.program.tapes import read_field
-
     b, type = frame.b, instr.record.types[number]
     found, absent, after = (b.append_basic_block(name) for name in ("found", "absent", "taken"))
     look = b.append_basic_block("look")

@@ -6,8 +6,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, loop
-from graphdsl.native.scalar import I1, intrinsic
+from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, field, int64, intrinsic, loop
+from graphdsl.native.scalar import I1
 from graphdsl.native.support.words import FREE_LISTS, HEADER_BYTES, PADDING, Header, Word
 from graphdsl.native.target import Target, function
 

@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
-from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, int64
-from graphdsl.native.scalar import intrinsic
+from graphdsl.native.flow import I32, I64, POINTER, VOID, at, call_address, int64, intrinsic
 from graphdsl.native.target import Target
 
 SPINS = 4000  # turns of looking: some 100 µs
