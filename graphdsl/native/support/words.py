@@ -18,7 +18,7 @@ class Word(IntEnum):
     """Words of the context that every native function gets."""
 
     STOP = 0  # not 0: give up at the next loop edge or call
-    SITE = 1  # what failed (see sites.py)
+    SITE = 1  # what failed (see native/program/sites.py)
     COUNT = 2  # how many numbers of the fault follow
     NUMBERS = 3
     CALLBACK = 11  # `i32 f(i64 site, i64 *words)`: a Python function; not 0: give up
