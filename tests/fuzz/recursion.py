@@ -21,6 +21,10 @@ BODIES = (
     "{ if n <= 0 { return {=} }; y = {name}({=}, n - 1); return y + grad(sum({=}), x) }",
     "{ if n <= 0 { return {=} }; y = {=}; return {name}(x - 0.1 * grad(sum(y), x), n - 1) }",
     "{ if n <= 0 { return x }; y = {name}(x, n - 1); return {=} - grad(sum(y * {=}), x) }",
+    "{ if n <= 0 { return {=} }; y = {name}({=}, n - 1) * {=}; print grad(sum(y), x); return y }",
+    "{ if n <= 0 { return x }; y = {=} * {name}(x, n - 1); if sum(jvp(y, x, {=})) > {.} { return y }; return y * {.} }",
+    "{ if n <= 0 { return x }; y = {name}(x * {.}, n - 1) + {=}; g = grad(sum(y), x); "
+    "for i in 0..2 { print vjp(g, x, y) }; return y * stop_gradient(sum(g)) }",
 )
 CALL = "fn {caller}(x: {S}) = {name}({=}, {depth})"
 
@@ -29,6 +33,13 @@ GROUPS = (
     (
         "fn {name}(x: {S}, n: i64) -> {S} { if n <= 0 { return {=} }; return {other}({=}, n - 1) * {.} }",
         "fn {other}(x: {S}, n: i64) -> {S} { if n <= 0 { return {=} }; y = {name}({=}, n - 1); return y + x * {=} }",
+        CALL,
+    ),
+    (
+        "fn {name}(x: {S}, n: i64) -> {S} "
+        "{ if n <= 0 { return {=} }; y = {other}({=}, n - 1) * {=}; print grad(sum(y), x); return y }",
+        "fn {other}(x: {S}, n: i64) -> {S} "
+        "{ if n <= 0 { return x }; y = {name}({=}, n - 1); assert sum(grad(sum(y * x), x)) < 1e9; return y + x * {=} }",
         CALL,
     ),
     (
