@@ -12,7 +12,7 @@ from scipy import special
 
 from graphdsl.core.ir import Apply, Block, Const, Value
 from graphdsl.ops.indexing import write
-from graphdsl.ops.op import Contract, Elementwise, Host, Pointwise, Reduce, Scatter
+from graphdsl.ops.op import Contract, Elementwise, Host, Pointwise, Reduce, Scatter, SumTo
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import BOOL, F32, I32, I64, DType
 from graphdsl.source.diagnostic import Fault, FaultKind
@@ -127,8 +127,10 @@ def apply(op: Any, args: list[Any], attrs: Any) -> Any:
             return np.broadcast_to(made.ref, np.broadcast_shapes(*(np.shape(a) for a in args)))
         case Pointwise(numpy=numpy):
             return np.asarray(numpy(*args, **attrs))
-        case Reduce(kind=kind):
-            return _reduce(kind, args, attrs)
+        case Reduce():
+            return _reduce(op.name, args, attrs)
+        case SumTo():
+            return _sum_to(args[0], np.shape(args[1]))
         case Contract():
             nothing = not all(np.any(args[i]) for i in attrs["guard"])
             result = np.matmul(np.nan_to_num(args[0]) if nothing else args[0], args[1])
@@ -146,13 +148,14 @@ def _dtype(a: Any) -> DType:
     return next(d for d in DType if d.numpy == a.dtype.name)
 
 
+def _sum_to(x: Any, shape: tuple[int, ...]) -> Any:
+    lead = x.ndim - len(shape)
+    x = x.sum(axis=tuple(range(lead))) if lead else x
+    return x.sum(axis=tuple(a for a, d in enumerate(shape) if d == 1 and x.shape[a] != 1), keepdims=True)
+
+
 def _reduce(kind: str, args: list[Any], attrs: Any) -> Any:
     x = args[0]
-    if kind == "sum_to":
-        shape = np.shape(args[1])
-        lead = x.ndim - len(shape)
-        x = x.sum(axis=tuple(range(lead))) if lead else x
-        return x.sum(axis=tuple(a for a, d in enumerate(shape) if d == 1 and x.shape[a] != 1), keepdims=True)
     axes, keepdims = attrs["axes"], attrs["keepdims"]
     if kind in ("argmax", "argmin"):
         return getattr(np, kind)(x, axis=axes[0] if len(axes) == 1 else None, keepdims=keepdims)

@@ -9,10 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphdsl.ops.op import Reduce
+from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType
-from graphdsl.runtime import native
-from graphdsl.runtime.reducing import reduction
+from graphdsl.runtime import native, reducing
 from tests.test_native_scalar import exact_fma, same_bits, specials
+
+
+def reduction(name: str, *how: Any) -> Any:
+    compute = OPS[name].compute
+    assert isinstance(compute, Reduce)
+    return reducing.reduction(compute, *how)
+
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 SIZES = (0, 1, 2, 31, 32, 33, 63, 100, 4095, 4096, 4097, 4128, 10_000)

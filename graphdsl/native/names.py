@@ -17,6 +17,7 @@ PRODUCT_LOOP = "gdl.gemm_loop"
 GUARDED_PRODUCT_LOOP = "gdl.gemm_guarded_loop"
 RECORD = "gdl.record"
 
+MOST_AXES = 3  # that a reduction has a loop for; more are packed into one first
 WORTH_SHARING = 1 << 18  # multiplications, or elements read: some 5 µs on one thread; less is not shared among threads
 
 

@@ -33,12 +33,11 @@ from graphdsl.native.folds import (
     define_merge,
     define_rows,
 )
-from graphdsl.native.names import REDUCE_LOOP, SEARCH_LOOP, description, simple
+from graphdsl.native.names import MOST_AXES, REDUCE_LOOP, SEARCH_LOOP, description, simple
 from graphdsl.native.search import SEARCH_CODE, define_search
 from graphdsl.native.source import ADDRESS, ADJOINING, SOURCE_WORDS, define_gather, define_source
 from graphdsl.native.target import Target, function
 
-MOST_AXES = 3
 _MOST_SOURCES = 2
 # reduce(description, sources, start, n, out)
 _REDUCE = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64, POINTER])

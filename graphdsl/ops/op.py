@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from graphdsl.ops.types import DType, Type
 from graphdsl.source.diagnostic import FaultKind
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from graphdsl.ops.scalar import Code, Reader, S
 
 Attrs = Mapping[str, Any]
+FoldKind = Literal["sum", "prod", "max", "min"]  # of bools, `max` is any and `min` is all
 
 
 class TypeProblem(Exception):
@@ -123,14 +124,18 @@ class Pointwise:
 
 @dataclass(frozen=True)
 class Reduce:
-    """Over `attrs["axes"]` (a sorted tuple), by the order of language.md §10.
+    """Over `attrs["axes"]` (a sorted tuple), by the order of language.md §10; `attrs["keepdims"]` keeps them as 1.
 
-    `kind`: sum prod max min argmax argmin all any; sum_to (to the shape of operand 1, over the axes that are 1 there
-    and those that it lacks in front).
-    `attrs["keepdims"]` keeps reduced axes as 1.
+    `search`: where the first element is that is equal to the result, counted along the axes.
     """
 
-    kind: str
+    fold: FoldKind
+    search: bool = False
+
+
+@dataclass(frozen=True)
+class SumTo:
+    """The sum to the shape of operand 1, over the axes that are 1 there and those that it lacks in front."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,8 @@ class Composite:
     expand: Callable[..., Value | tuple[Value, ...]]
 
 
-Compute = Elementwise | Pointwise | Reduce | Contract | Scatter | Draw | Host | Composite
+Reducing = Reduce | SumTo
+Compute = Elementwise | Pointwise | Reducing | Contract | Scatter | Draw | Host | Composite
 
 
 # ---- derivatives ------------------------------------------------------------------------------

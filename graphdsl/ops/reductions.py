@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.ops import faults
-from graphdsl.ops.op import Attrs, Kind, Op, Param, Reduce, Setting, TypeProblem, TypeRule, Typing
+from graphdsl.ops.op import Attrs, FoldKind, Kind, Op, Param, Reduce, Setting, SumTo, TypeProblem, TypeRule, Typing
 from graphdsl.ops.shape import merged
 from graphdsl.ops.type_rules import Policy, arithmetic_dtype, axes_of, joined_dtype
 from graphdsl.ops.types import BOOL, I32, I64, DType, Type
@@ -85,7 +85,7 @@ SUM_TO = Op(
     name="sum_to",
     doc="A gradient summed over the axes along which a value of the second operand's shape was repeated.",
     typing=_sum_to_types,
-    compute=Reduce("sum_to"),
+    compute=SumTo(),
     vjp=(lambda e, c, y, g, like: e.broadcast_like(c, g, axes=()), None),
     linear=(0,),
     shape_only=(1,),
@@ -181,7 +181,7 @@ def _extreme_forward(
     return e.sum(e.scale(tangents[0], _share(e, y, x, axes, keepdims)), axes=axes, keepdims=keepdims)
 
 
-def _extreme(name: str, doc: str) -> Op:
+def _extreme(name: FoldKind, doc: str) -> Op:
     return Op(
         name=name,
         doc=doc,
@@ -201,13 +201,13 @@ MAX = _extreme("max", "The largest element; nan if there is one; ties share a gr
 MIN = _extreme("min", "The smallest element; nan if there is one; ties share a gradient evenly.")
 
 
-def _place(name: str, doc: str) -> Op:
+def _place(name: str, fold: FoldKind, doc: str) -> Op:
     return Op(
         name=name,
         doc=doc,
         params=PARAMS,
         typing=reduction(joined_dtype, I64, nonempty=True, single=True),
-        compute=Reduce(name),
+        compute=Reduce(fold, search=True),
         faults=(faults.EMPTY,),
         bound=0.0,
         reference=f"numpy.{name}",
@@ -215,22 +215,22 @@ def _place(name: str, doc: str) -> Op:
     )
 
 
-ARGMAX = _place("argmax", "Where the largest element is; the first of ties; nan counts as the largest.")
-ARGMIN = _place("argmin", "Where the smallest element is; the first of ties; nan counts as the smallest.")
+ARGMAX = _place("argmax", "max", "Where the largest element is; the first of ties; nan counts as the largest.")
+ARGMIN = _place("argmin", "min", "Where the smallest element is; the first of ties; nan counts as the smallest.")
 
 
-def _truth(name: str, doc: str) -> Op:
+def _truth(name: str, fold: FoldKind, doc: str) -> Op:
     return Op(
         name=name,
         doc=doc,
         params=PARAMS,
         typing=reduction(_bool_dtype),
-        compute=Reduce(name),
+        compute=Reduce(fold),
         bound=0.0,
         reference=f"numpy.{name}",
         group=GROUP,
     )
 
 
-ALL = _truth("all", "Whether all are true; true of nothing.")
-ANY = _truth("any", "Whether one is true; false of nothing.")
+ALL = _truth("all", "min", "Whether all are true; true of nothing.")
+ANY = _truth("any", "max", "Whether one is true; false of nothing.")

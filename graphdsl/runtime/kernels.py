@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from graphdsl.ops.op import Attrs, Contract, Draw, Elementwise, Host, Op, Pointwise, Reduce, Scatter, Setting
+from graphdsl.ops.op import Attrs, Contract, Draw, Elementwise, Host, Op, Pointwise, Reduce, Scatter, Setting, SumTo
 from graphdsl.ops.types import F64, Type
 from graphdsl.runtime import contraction, drawing, elementwise, moving, reducing
 from graphdsl.runtime.numbers import NUMBERS
@@ -33,6 +33,8 @@ def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs, own: bool = False) -> 
             return elementwise.kernel(op, types, attrs)
         case Reduce():
             return reducing.kernel(op, types, attrs)
+        case SumTo():
+            return reducing.sum_to(types[0].dtype, types[0].rank, types[1].rank)
         case Contract():
             return contraction.kernel(op, types, attrs)
         case Pointwise():

@@ -12,7 +12,7 @@ from typing import Any
 
 from graphdsl.native import names
 from graphdsl.native.inventory import Entry, draw_name, is_held
-from graphdsl.ops.op import Op
+from graphdsl.ops.op import Op, Reduce
 from graphdsl.ops.types import I64, DType
 
 
@@ -75,19 +75,17 @@ def over_numbers(entry: Entry) -> Callable[..., Any]:
 
 
 _SIGNATURES = {1: "(a)->()", 2: "(a,b)->()", 3: "(a,b,c)->()"}
-_SAME = {"any": "max", "all": "min", "argmax": "max", "argmin": "min"}
 
 
 @cache
-def reduction(kind: str, dtype: DType, rank: int) -> Any:
+def reduction(compute: Reduce, dtype: DType, rank: int) -> Any:
     """The gufunc that reduces the last `rank` axes."""
     from graphdsl.native.ufuncs import ufunc
 
     code = _library()
-    data = code[names.description(_SAME.get(kind, kind), dtype, rank)]
-    searches = kind.startswith("arg")
-    loop = code[names.SEARCH_LOOP if searches else names.REDUCE_LOOP]
-    return ufunc(kind, loop, data, [dtype], [I64 if searches else dtype], _SIGNATURES[rank], keep=code)
+    data = code[names.description(compute.fold, dtype, rank)]
+    loop = code[names.SEARCH_LOOP if compute.search else names.REDUCE_LOOP]
+    return ufunc(compute.fold, loop, data, [dtype], [I64 if compute.search else dtype], _SIGNATURES[rank], keep=code)
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphdsl.native.names import MOST_AXES
 from graphdsl.ops import faults
 from graphdsl.ops.op import Attrs, Op, Reduce
 from graphdsl.ops.types import F32, I64, DType, Type
@@ -17,53 +18,50 @@ from graphdsl.source.diagnostic import Fault
 
 Kernel = Callable[..., Any]
 
-_MOST_AXES = 3
-_NEEDS_ELEMENTS = ("max", "min", "argmax", "argmin")
+_SUM = Reduce("sum")
 
 
 def kernel(op: Op, types: tuple[Type, ...], attrs: Attrs) -> Kernel:
     """The function that reduces values of these types."""
     compute = op.compute
     assert isinstance(compute, Reduce)
-    if compute.kind == "sum_to":
-        return _sum_to(types[0].dtype, types[0].rank, types[1].rank)
     x, axes = types[0], tuple(attrs["axes"])
-    made = reduction(compute.kind, x.dtype, x.rank, axes, bool(attrs["keepdims"]))
-    if compute.kind in _NEEDS_ELEMENTS and not all(isinstance(x.shape[a], int) and x.shape[a] for a in axes):
+    made = reduction(compute, x.dtype, x.rank, axes, bool(attrs["keepdims"]))
+    if faults.EMPTY in op.faults and not all(isinstance(x.shape[a], int) and x.shape[a] for a in axes):
         return _with_elements(made, axes)
     return made
 
 
 @cache
-def reduction(kind: str, dtype: DType, rank: int, axes: tuple[int, ...], keepdims: bool = False) -> Kernel:
+def reduction(compute: Reduce, dtype: DType, rank: int, axes: tuple[int, ...], keepdims: bool = False) -> Kernel:
     """The function that reduces these axes of an array, or a number."""
     if not rank:
-        return _of_number(kind, dtype)
+        return _of_number(compute, dtype)
     kept = tuple(a for a in range(rank) if a not in axes)
     order = (*kept, *axes)
-    made = _of_last(kind, dtype, len(axes), len(kept))
+    made = _of_last(compute, dtype, len(axes), len(kept))
     if order != tuple(range(rank)):
         made = _transposed(made, order)
     if keepdims:
         return _keeping(made, tuple(None if a in axes else slice(None) for a in range(rank)), not kept)
-    return made if kept else _to_number(made, kind, dtype)
+    return made if kept else _to_number(made, compute, dtype)
 
 
-def _of_number(kind: str, dtype: DType) -> Kernel:
-    if kind.startswith("arg"):
+def _of_number(compute: Reduce, dtype: DType) -> Kernel:
+    if compute.search:
         return lambda x: 0
-    if kind == "sum" and dtype.is_float:
+    if compute.fold == "sum" and dtype.is_float:
         zero = NUMBERS[dtype](0.0)
         return lambda x: x + zero  # lanes start at +0.0
     return lambda x: x
 
 
-def _of_last(kind: str, dtype: DType, count: int, kept: int) -> Kernel:
+def _of_last(compute: Reduce, dtype: DType, count: int, kept: int) -> Kernel:
     """The reduction of the last `count` axes."""
-    if 1 <= count <= _MOST_AXES:
-        made: Kernel = native.reduction(kind, dtype, count)
+    if 1 <= count <= MOST_AXES:
+        made: Kernel = native.reduction(compute, dtype, count)
         return made
-    one = native.reduction(kind, dtype, 1)
+    one = native.reduction(compute, dtype, 1)
     if not count:
         return lambda x: one(x[..., None])
 
@@ -85,8 +83,8 @@ def _keeping(made: Kernel, index: tuple[Any, ...], single: bool) -> Kernel:
     return lambda x: made(x)[index]
 
 
-def _to_number(made: Kernel, kind: str, dtype: DType) -> Kernel:
-    result = I64 if kind.startswith("arg") else dtype
+def _to_number(made: Kernel, compute: Reduce, dtype: DType) -> Kernel:
+    result = I64 if compute.search else dtype
     if result is F32:
         return made  # NumPy's scalar is what an f32 number is
     make = NUMBERS[result]
@@ -106,19 +104,20 @@ def _with_elements(made: Kernel, axes: tuple[int, ...]) -> Kernel:
 # ---- gradients over a broadcast -----------------------------------------------------------------------
 
 
-def _sum_to(dtype: DType, rank: int, to: int) -> Kernel:
+def sum_to(dtype: DType, rank: int, to: int) -> Kernel:
+    """The function that sums a value of rank `rank` to the shape of one of rank `to`."""
     lead = rank - to
     if not rank:
         return lambda g, like: g
     if not to:
-        total = reduction("sum", dtype, rank, tuple(range(rank)))
+        total = reduction(_SUM, dtype, rank, tuple(range(rank)))
         return lambda g, like: total(g)
 
-    def sum_to(g: Any, like: Any) -> Any:
+    def summed(g: Any, like: Any) -> Any:
         shape, target = g.shape, like.shape
         if shape == target:
             return g
         axes = tuple(a for a in range(rank) if a < lead or (target[a - lead] == 1 and shape[a] != 1))
-        return np.reshape(reduction("sum", dtype, rank, axes)(g), target)
+        return np.reshape(reduction(_SUM, dtype, rank, axes)(g), target)
 
-    return sum_to
+    return summed

@@ -9,7 +9,7 @@ from graphdsl.core import ir
 from graphdsl.core.ir import Apply
 from graphdsl.graph.kinds import adjoining
 from graphdsl.ops.choosing import cast_attrs
-from graphdsl.ops.op import Effect, Elementwise, Pointwise, Reduce
+from graphdsl.ops.op import Effect, Elementwise, Pointwise, Reduce, Reducing, SumTo
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import Dim
 
@@ -38,7 +38,7 @@ def part(instr: Any) -> Part:
             if not any(a.type.shape for i, a in enumerate(instr.args) if i not in instr.op.shape_only):
                 return Part.VIRTUAL
             return Part.NONE if adjoining(instr) else Part.MOVES
-        case Reduce() if is_total(instr):
+        case Reduce() | SumTo() if is_total(instr):
             return Part.TOTAL
         case _:
             return Part.NONE
@@ -48,9 +48,9 @@ def is_total(instr: Apply) -> bool:
     """Whether an op is the sum of all elements of a tensor."""
     rank = instr.args[0].type.rank
     match instr.op.compute:
-        case Reduce(kind="sum"):
+        case Reduce(fold="sum"):
             return rank > 0 and len(instr.attrs["axes"]) == rank
-        case Reduce(kind="sum_to"):
+        case SumTo():
             return rank > 0 and not instr.args[1].type.shape
         case _:
             return False
@@ -77,5 +77,5 @@ def as_apply(instr: Any) -> Any:
 
 def space(instr: Apply) -> Shape:
     """The shape whose elements an op walks."""
-    source = instr.args[0] if isinstance(instr.op.compute, Reduce) else instr.outs[0]
+    source = instr.args[0] if isinstance(instr.op.compute, Reducing) else instr.outs[0]
     return source.type.shape

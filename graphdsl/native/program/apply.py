@@ -13,11 +13,11 @@ from graphdsl.native.program import shapes, views
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.launch import launch
 from graphdsl.native.program.reading import Operand, Sized
-from graphdsl.native.program.reduce import reduce
+from graphdsl.native.program.reduce import reduce, sum_to
 from graphdsl.native.program.space import Region
 from graphdsl.native.program.values import Tensor, parts, ref, whole
 from graphdsl.ops.choosing import cast_attrs
-from graphdsl.ops.op import Contract, Draw, Elementwise, Host, Pointwise, Reduce, Scatter
+from graphdsl.ops.op import Contract, Draw, Elementwise, Host, Pointwise, Reduce, Scatter, SumTo
 from graphdsl.ops.scalar import S
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, Type
@@ -42,6 +42,8 @@ def apply(frame: Frame, instr: Apply) -> None:
             single(frame, instr)
         case Reduce():
             reduce(frame, instr)
+        case SumTo():
+            sum_to(frame, instr)
         case Contract():
             from graphdsl.native.program.products import product
 

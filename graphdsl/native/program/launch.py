@@ -22,7 +22,7 @@ from graphdsl.native.program.space import Region
 from graphdsl.native.program.values import Tensor, whole
 from graphdsl.native.scalar import memory_type
 from graphdsl.native.support.team import kernel_type
-from graphdsl.ops.op import Pointwise, Reduce
+from graphdsl.ops.op import Pointwise, Reducing
 from graphdsl.ops.type_rules import same_shape
 from graphdsl.ops.types import DType
 
@@ -105,7 +105,7 @@ def _dynamic(value: Value, sizes: tuple[ir.Value, ...]) -> list[tuple[ir.Value, 
 
 def _space_sizes(region: Region, sizes: Sizes) -> tuple[ir.Value, ...]:
     last: Apply = region.body[-1]
-    return sizes[last.args[0] if isinstance(last.op.compute, Reduce) else last.outs[0]]
+    return sizes[last.args[0] if isinstance(last.op.compute, Reducing) else last.outs[0]]
 
 
 # ---- results ------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import I64, POINTER, at, int64, loop, slot
-from graphdsl.native.names import REDUCE_LOOP, SEARCH_LOOP, description
+from graphdsl.native.names import MOST_AXES, REDUCE_LOOP, SEARCH_LOOP, description
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.program.loops import call_loop
 from graphdsl.native.program.places import folded, is_int
@@ -25,7 +25,7 @@ from graphdsl.ops.type_rules import same_dim
 from graphdsl.ops.types import BOOL
 from graphdsl.ops.types import I64 as INT
 
-_MOST_AXES = 3
+_SUM = Reduce("sum")
 _COLUMNS = 64  # that the library takes together where columns are reduced
 
 
@@ -44,9 +44,6 @@ def reduce(frame: Frame, instr: Apply) -> None:
     """Any reduction."""
     compute = instr.op.compute
     assert isinstance(compute, Reduce)
-    if compute.kind == "sum_to":
-        sum_to(frame, instr)
-        return
     x = _operand(frame, instr.args[0])
     axes = _axes(frame, x, [a in instr.attrs["axes"] for a in range(len(x.sizes))])
     if instr.fails:
@@ -57,14 +54,14 @@ def reduce(frame: Frame, instr: Apply) -> None:
     kept = [s for a, s in enumerate(x.sizes) if a not in instr.attrs["axes"]]
     if not out.type.shape:
         memory = slot(frame.b, I64)
-        call(frame, compute.kind, x, memory, axes)
+        call(frame, compute, x, memory, axes)
         frame.values[out] = _loaded(frame, memory, out.type.dtype)
         return
     sizes = kept
     if instr.attrs["keepdims"]:
         sizes = [int64(1) if a in instr.attrs["axes"] else s for a, s in enumerate(x.sizes)]
     result = frame.new(out.type.dtype, sizes)
-    call(frame, compute.kind, x, result.data, axes)
+    call(frame, compute, x, result.data, axes)
     frame.values[out] = whole(out.type, [result.data, result.owner, *sizes])
 
 
@@ -108,23 +105,23 @@ def _axes(frame: Frame, x: Tensor, reduced: list[bool | ir.Value]) -> list[_Axis
     return found[::-1]
 
 
-def call(frame: Frame, kind: str, x: Tensor, out: ir.Value, axes: list[_Axis]) -> None:
+def call(frame: Frame, compute: Reduce, x: Tensor, out: ir.Value, axes: list[_Axis]) -> None:
     """Reduce `x` into adjoining elements at `out`."""
     b = frame.b
     outer = [a for a in axes if not is_int(a.kept, 1)]
     inner = [a for a in axes if not is_int(a.reduced, 1)] or [_Axis(int64(1), int64(1), int64(x.dtype.bytes))]
-    if len(inner) > _MOST_AXES:
+    if len(inner) > MOST_AXES:
         packed, axes = _packed(frame, x, axes)
-        call(frame, kind, packed, out, axes)
+        call(frame, compute, packed, out, axes)
         frame.release(packed.owner)
         return
     last = outer.pop() if outer else _Axis(int64(1), int64(1), int64(0))
-    size = 8 if kind.startswith("arg") else x.dtype.bytes
+    size = 8 if compute.search else x.dtype.bytes
     dims = [last.kept, *(a.reduced for a in inner)]
     row_steps = [last.step, int64(size)]
     steps = [*row_steps, *(a.step for a in inner)]
-    library = SEARCH_LOOP if kind.startswith("arg") else REDUCE_LOOP
-    data = description(_library_kind(kind), x.dtype, len(inner))
+    library = SEARCH_LOOP if compute.search else REDUCE_LOOP
+    data = description(compute.fold, x.dtype, len(inner))
     with loop(b, _product(b, [a.kept for a in outer])) as turn:
         offset = _offset(b, turn, [(a.kept, a.step) for a in outer])
         row = b.mul(b.mul(turn, last.kept), int64(size))
@@ -162,10 +159,6 @@ def _offset(b: ir.IRBuilder, number: ir.Value, axes: list[tuple[ir.Value, ir.Val
     return offset
 
 
-def _library_kind(kind: str) -> str:
-    return {"all": "min", "any": "max", "argmax": "max", "argmin": "min"}.get(kind, kind)
-
-
 def sum_to(frame: Frame, instr: Apply) -> None:
     """A sum over the axes along which the second operand was repeated; the operand itself where it was not."""
     b, out = frame.b, instr.outs[0]
@@ -186,12 +179,12 @@ def sum_to(frame: Frame, instr: Apply) -> None:
             )
     if not out.type.shape:
         memory = slot(b, I64)
-        call(frame, "sum", x, memory, _axes(frame, x, flags))
+        call(frame, _SUM, x, memory, _axes(frame, x, flags))
         frame.values[out] = _loaded(frame, memory, out.type.dtype)
         return
     if any(f is True for f in flags):
         result = frame.new(out.type.dtype, sizes)
-        call(frame, "sum", x, result.data, _axes(frame, x, flags))
+        call(frame, _SUM, x, result.data, _axes(frame, x, flags))
         frame.values[out] = whole(out.type, [result.data, result.owner, *sizes])
         return
     frame.values[out] = _summed_if_any(frame, instr, x, flags, sizes)
@@ -209,7 +202,7 @@ def _summed_if_any(
     before = b.block
     with b.if_then(some):
         result = frame.new(type.dtype, sizes)
-        call(frame, "sum", x, result.data, _axes(frame, x, flags))
+        call(frame, _SUM, x, result.data, _axes(frame, x, flags))
         frame.release(taken.owner)
         there = b.block
     data, owner = b.phi(POINTER), b.phi(POINTER)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graphdsl.core.ir import Apply, Value
-from graphdsl.ops.op import Elementwise, Pointwise, Reduce
+from graphdsl.ops.op import Elementwise, Pointwise, Reducing
 from graphdsl.ops.type_rules import same_dim
 from graphdsl.ops.types import Dim
 
@@ -39,13 +39,13 @@ class Region:
     def space(self) -> Shape:
         """The shape whose elements are walked: that of the first op's results, or of what it reduces."""
         last = self.body[-1]
-        source = last.args[0] if isinstance(last.op.compute, Reduce) else last.outs[0]
+        source = last.args[0] if isinstance(last.op.compute, Reducing) else last.outs[0]
         return source.type.shape
 
     @cached_property
     def reduces(self) -> list[Apply]:
         """The sums that are kept."""
-        return [a for a in self.body if isinstance(a.op.compute, Reduce) and a.outs[0] in self.outs]
+        return [a for a in self.body if isinstance(a.op.compute, Reducing) and a.outs[0] in self.outs]
 
     @cached_property
     def home_readers(self) -> set[Value]:
@@ -54,7 +54,7 @@ class Region:
         return {
             arg
             for a in self.body
-            if isinstance(a.op.compute, Elementwise | Reduce)
+            if isinstance(a.op.compute, Elementwise | Reducing)
             for arg in a.args
             if arg in params and arg.type.shape
         }
