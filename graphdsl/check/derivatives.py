@@ -16,7 +16,7 @@ from graphdsl.check.types import Bound, convert_freely, match_dim
 from graphdsl.check.values import POISON, Binding, Tensor, Tuple, has_poison, kind_name, leaves, rebuild
 from graphdsl.core.ir import Derive, Value
 from graphdsl.core.steps import Steps
-from graphdsl.ops.types import Type
+from graphdsl.ops.types import DType, Type
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 
@@ -142,8 +142,8 @@ def _directed(f: Frame, node: ast.CallExpr, args: Args, kind: str, seed_name: st
     value = as_tensor(f, seed, seed_node.span, f"`{seed_name}` of `{kind}`")
     if y is None or x is None or value is None:
         return POISON
-    like = y if kind == "vjp" else x
-    fitted = seed_for(f, value, like, seed_node.span, f"`{seed_name}`")
+    like, dtype = (y, y.type.dtype) if kind == "vjp" else (x, derivative_type(f, y, x).dtype)
+    fitted = seed_for(f, value, like, dtype, seed_node.span, f"`{seed_name}`")
     if fitted is None:
         return POISON
     walk = directed if kind == "vjp" else forwards
@@ -158,9 +158,9 @@ def one_target(f: Frame, node: ast.Expr, what: str) -> Value | None:
     return binding.value if isinstance(binding, Tensor) else None
 
 
-def seed_for(f: Frame, value: Value, like: Value, span: Span, what: str) -> Value | None:
-    """A cotangent or tangent: of the dtype and shape of `like`."""
-    fitted = convert_freely(f, value, like.type.dtype, span, what)
+def seed_for(f: Frame, value: Value, like: Value, dtype: DType, span: Span, what: str) -> Value | None:
+    """A cotangent or tangent: of the shape of `like`."""
+    fitted = convert_freely(f, value, dtype, span, what)
     if fitted is None:
         return None
     if fitted.type.rank != like.type.rank:
@@ -170,13 +170,13 @@ def seed_for(f: Frame, value: Value, like: Value, span: Span, what: str) -> Valu
         wanted = like if fitted.type.shape[axis] is dim else f.size(like, axis, span)
         if not match_dim(f, fitted, axis, Bound(dim, wanted), span):
             return None
-    return converted(f, fitted, Type(like.type.dtype, like.type.shape), span)
+    return converted(f, fitted, Type(dtype, like.type.shape), span)
 
 
-def directed(f: Frame, span: Span, y: Value, x: Value, seed: Value) -> Value:
-    """`vjp(y, x, seed)`"""
+def directed(f: Frame, span: Span, y: Value, x: Value, seed: Value, type: Type | None = None) -> Value:
+    """`vjp(y, x, seed)`, of the type given or as the rule is."""
     f.shared.derives = True
-    out = Value(derivative_type(f, y, x))
+    out = Value(type or derivative_type(f, y, x))
     f.block.body.append(Derive(span, "vjp", y, (x,), seed, (out,)))
     f.shared.derived.add(out)
     return out
@@ -189,7 +189,7 @@ def forwards(f: Frame, span: Span, y: Value, x: Value, tangent: Value) -> Value:
     products", 2017). The walk back from the first result reads the values of the forward ops, and computes none again.
     """
     u = f.at(span).nothing_like(y)
-    return directed(f, span, directed(f, span, y, x, u), u, tangent)
+    return directed(f, span, directed(f, span, y, x, u), u, tangent, derivative_type(f, x, y))
 
 
 names.FORMS.update({"grad": grad, "vjp": vjp, "jvp": jvp})

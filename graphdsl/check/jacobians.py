@@ -43,7 +43,7 @@ def hvp_form(f: Frame, node: ast.CallExpr, args: Args) -> Steps[Binding]:
     y, x = found
     binding: Binding = yield expression(f, direction)
     v = as_tensor(f, binding, direction.span, "`v` of `hvp`")
-    seed = None if v is None else seed_for(f, v, x, direction.span, "`v`")
+    seed = None if v is None else seed_for(f, v, x, derivative_type(f, y, x).dtype, direction.span, "`v`")
     if seed is None:
         return POISON
     return Tensor(directed(f, node.span, gradient(f, node.span, y, x), x, seed))
@@ -87,6 +87,7 @@ def jacobian(f: Frame, span: Span, y: Value, x: Value) -> Value:
         literal = f.at(span).literal(count)
         length = literal if isinstance(literal, int) else length
     row = derivative_type(f, y, x)
+    dtype = f.shared.setting.default_float if row.weak else row.dtype
 
     def make(trip: Value) -> Value:
         unit = _zeros(f, span, Type(y.type.dtype, (length,)), [count])
@@ -95,7 +96,7 @@ def jacobian(f: Frame, span: Span, y: Value, x: Value) -> Value:
         return directed(f, span, y, x, _shaped(f, span, flat, [y]))
 
     flat = _rows(
-        f, span, count, _zeros(f, span, Type(row.dtype, (length, *x.type.shape)), [count, *_sizes(f, span, x)]), make
+        f, span, count, _zeros(f, span, Type(dtype, (length, *x.type.shape)), [count, *_sizes(f, span, x)]), make
     )
     return _shaped(f, span, flat, [y, x])
 
