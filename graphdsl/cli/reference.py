@@ -21,7 +21,7 @@ from graphdsl.source.record import dataclass
 from graphdsl.syntax.lalr import tables
 
 LANGUAGE = "language"  # the heading of what the checker writes out
-INNER = "used by the others and by derivatives: programs do not call these by name"
+INNER = "used by the others; no program names them"
 _SETTING = Setting(F64)
 
 

@@ -77,4 +77,5 @@ def _converted(result: Any, type: Type) -> Any:
     """A derivative in the dtype that the target's name has; itself where it has that already."""
     if type.rank:
         return result.astype(type.dtype.numpy, copy=False)
-    return NUMBERS[type.dtype](result)
+    number = NUMBERS[type.dtype]
+    return result if isinstance(result, number) else number(result)
