@@ -5,7 +5,7 @@ order of elements), and whether it picks elements that adjoin in memory.
 from __future__ import annotations
 
 from graphdsl.core.ir import Apply, Value
-from graphdsl.ops.op import Pointwise
+from graphdsl.ops.op import Op, Pointwise
 from graphdsl.ops.scalar import Code, S
 from graphdsl.ops.types import BOOL, DType
 from graphdsl.ops.types import I64 as INT
@@ -58,9 +58,9 @@ class _Dry(Code):
         self.made(BOOL, condition, *numbers)
 
 
-@dataclass
-class _Reader:
-    code: _Dry
+class OfValue:
+    """What a `Reader` of a value knows by its type."""
+
     value: Value
 
     @property
@@ -70,6 +70,12 @@ class _Reader:
     @property
     def rank(self) -> int:
         return self.value.type.rank
+
+
+@dataclass
+class _Reader(OfValue):
+    code: _Dry
+    value: Value
 
     def at(self, place: tuple[S, ...]) -> S:
         return self.code.made(self.dtype, *place)
@@ -90,6 +96,11 @@ def asks_for_place(instr: Apply) -> bool:
     readers = tuple(_Reader(code, a) for a in instr.args)
     result = compute.at(code, place, readers, sizes, instr.attrs)
     return code.asked or id(result) in code.places
+
+
+def rearranges_nothing(op: Op) -> bool:
+    """Whether a result of `op` is its operand's elements in the same order: the buffer is shared, and nothing computed."""
+    return op.name in ("reshape", "reshape_like")
 
 
 def adjoining(instr: Apply) -> bool:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from graphdsl.core.ir import Apply, Value
+from graphdsl.graph.kinds import rearranges_nothing
 from graphdsl.ops.op import Attrs, Elementwise, Op, Pointwise, Setting, Typing
 from graphdsl.ops.types import BOOL, Type
 
@@ -44,7 +45,6 @@ def _sizes_op(op: Op, tensors: tuple[int, ...]) -> Op:
 
 
 _FITS = {n: _fits_op(n) for n in range(2, 6)}
-_VIEWS = ("reshape", "reshape_like")  # a kernel of their own in any case
 
 
 def split_checks(instr: Any) -> list[Any]:
@@ -55,7 +55,7 @@ def split_checks(instr: Any) -> list[Any]:
     match op.compute:
         case Elementwise() if not op.faults and not instr.attrs.get("checked") and len(args) in _FITS:
             fits = Apply(instr.span, _FITS[len(args)], args, {}, (Value(Type(BOOL)),), True)
-        case Pointwise(sizes=rule) if rule is not None and op.name not in _VIEWS:
+        case Pointwise(sizes=rule) if rule is not None and not rearranges_nothing(op):
             check = _sizes_op(op, tuple(i for i, a in enumerate(args) if a.type.shape))
             fits = Apply(instr.span, check, args, instr.attrs, (Value(Type(BOOL)),), True)
         case _:

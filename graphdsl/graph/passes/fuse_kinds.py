@@ -7,7 +7,7 @@ from typing import Any
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Apply
-from graphdsl.graph.kinds import adjoining
+from graphdsl.graph.kinds import adjoining, rearranges_nothing
 from graphdsl.ops.choosing import cast_attrs
 from graphdsl.ops.op import Effect, Elementwise, Pointwise, Reduce, Reducing, SumTo
 from graphdsl.ops.table import OPS
@@ -24,9 +24,6 @@ class Part(enum.Enum):
     TOTAL = "total"  # the sum of all elements
 
 
-_VIEWS = ("reshape", "reshape_like")  # share their operand's buffer: nothing to compute
-
-
 def part(instr: Any) -> Part:
     """What an instruction can be in a kernel."""
     if not isinstance(instr, Apply) or instr.fails or instr.op.effect is not Effect.NONE or not instr.args:
@@ -34,7 +31,7 @@ def part(instr: Any) -> Part:
     match instr.op.compute:
         case Elementwise() if instr.outs[0].type.shape:
             return Part.ELEMENTS
-        case Pointwise() if instr.outs[0].type.shape and instr.op.name not in _VIEWS:
+        case Pointwise() if instr.outs[0].type.shape and not rearranges_nothing(instr.op):
             if not any(a.type.shape for i, a in enumerate(instr.args) if i not in instr.op.shape_only):
                 return Part.VIRTUAL
             return Part.NONE if adjoining(instr) else Part.MOVES

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
+from graphdsl.graph.kinds import OfValue
 from graphdsl.native.flow import I32, at, int64
 from graphdsl.native.program.places import Affine, Uniform, VectorCode, is_int
 from graphdsl.native.program.space import Region
@@ -41,19 +42,11 @@ class Memory(Protocol):
 
 
 @dataclass
-class Reader:
+class Reader(OfValue):
     """An operand of an access pattern."""
 
     evaluator: Evaluator
     value: Value
-
-    @property
-    def dtype(self) -> DType:
-        return self.value.type.dtype
-
-    @property
-    def rank(self) -> int:
-        return self.value.type.rank
 
     def at(self, place: Place) -> S:
         return self.evaluator.at(self.value, place)

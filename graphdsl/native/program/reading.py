@@ -5,28 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphdsl.core.ir import Value
+from graphdsl.graph.kinds import OfValue
 from graphdsl.native.flow import at
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.scalar import memory_type
 from graphdsl.ops.scalar import S
 from graphdsl.ops.types import I64 as INT
-from graphdsl.ops.types import DType
 
 
 @dataclass(frozen=True)
-class Operand:
+class Operand(OfValue):
     """A value of the graph as a `Reader`."""
 
     frame: Frame
     value: Value
-
-    @property
-    def dtype(self) -> DType:
-        return self.value.type.dtype
-
-    @property
-    def rank(self) -> int:
-        return self.value.type.rank
 
     def at(self, place: tuple[S, ...]) -> S:
         if not self.value.type.shape:
@@ -43,21 +35,13 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Sized:
+class Sized(OfValue):
     """What only has sizes: a value inside a kernel, or a scalar of the graph."""
 
     frame: Frame
     value: Value
     sizes: tuple[object, ...]
     scalar: object = None
-
-    @property
-    def dtype(self) -> DType:
-        return self.value.type.dtype
-
-    @property
-    def rank(self) -> int:
-        return self.value.type.rank
 
     def at(self, place: tuple[S, ...]) -> S:
         assert self.scalar is not None

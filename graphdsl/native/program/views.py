@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from graphdsl.core.ir import Apply
-from graphdsl.graph.kinds import adjoining
+from graphdsl.graph.kinds import adjoining, rearranges_nothing
 from graphdsl.native.flow import at
 from graphdsl.native.program import shapes
 from graphdsl.native.program.frame import Frame
@@ -19,15 +19,14 @@ from graphdsl.ops.types import I64 as INT
 
 def view(frame: Frame, instr: Apply) -> bool:
     """Make the result a view, if it can be one."""
-    match instr.op.name:
-        case "reshape" | "reshape_like":
-            if not instr.args[0].type.shape:
-                return False
-            data = frame.tensor(instr.args[0]).data
-        case "index" if adjoining(instr):
-            data = None
-        case _:
+    if rearranges_nothing(instr.op):
+        if not instr.args[0].type.shape:
             return False
+        data = frame.tensor(instr.args[0]).data
+    elif adjoining(instr):
+        data = None
+    else:
+        return False
     sizes = shapes.sizes(frame.code, instr, [Operand(frame, a) for a in instr.args])
     if data is None:
         data = _offset(frame, instr)
