@@ -9,7 +9,7 @@ from graphdsl.check.values import POISON, Binding, Tensor
 from graphdsl.core.ir import Block, Fail, If, Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops import faults
-from graphdsl.ops.ranges import known_count, strided_count, unit_count
+from graphdsl.ops.ranges import count_by_step, known_count, strided_count
 from graphdsl.ops.types import I64, Size, Type
 from graphdsl.source.record import dataclass
 from graphdsl.source.span import Span
@@ -59,14 +59,11 @@ def range_of(f: Frame, node: ast.Range) -> Steps[RangeParts | None]:
 def _count(f: Frame, span: Span, values: tuple[Value, Value, Value], known: tuple[object, object, object]) -> Value:
     """How many steps there are: ⌈(stop - start) / step⌉, or 0, without overflow on the way."""
     match known:
-        case int(a), int(b), int(s):
-            return f.whole(known_count(a, b, s), span)
-        case 0, _, 1:
+        case 0, stop, 1 if not isinstance(stop, int):
             return values[1]
-        case _, _, 1:
-            return unit_count(f.at(span), values[0], values[1], known[0])
-        case _, _, int(s):
-            return strided_count(f.at(span), *values, s > 0)
+    counted = count_by_step(f.at(span), values, known)
+    if counted is not None:
+        return counted
     step = values[2]
     zero = f.whole(0, span)
     failing = Block([], [Fail(span, faults.STEP)])

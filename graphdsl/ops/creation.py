@@ -9,7 +9,7 @@ import numpy as np
 
 from graphdsl.ops import faults
 from graphdsl.ops.op import Attrs, Composite, Elementwise, Kind, Op, Param, Pointwise, Setting, TypeProblem, Typing
-from graphdsl.ops.ranges import known_count, strided_count, unit_count
+from graphdsl.ops.ranges import count_by_step, strided_count
 from graphdsl.ops.sizes import few_enough, made, run_sizes
 from graphdsl.ops.type_rules import elementwise, selection, size_operands, sizes_of
 from graphdsl.ops.types import F64, I64, DType, Size, Type
@@ -246,18 +246,13 @@ def _arange(e: Emit, start: Value, stop: Value | None = None, step: Value | None
 def _int_arange(e: Emit, start: Value, stop: Value, step: Value) -> Value:
     literals = [e.literal(v) for v in (start, stop, step)]
     start, stop, step = (e.convert(v, I64) for v in (start, stop, step))
-    size: int | None = None
-    match literals:
-        case int(a), int(b), int(s) if s:
-            size = known_count(a, b, s)
-            count = e.const(size, I64)
-        case _, _, 1:
-            count = unit_count(e, start, stop, literals[0])
-        case _, _, int(s):
-            count = strided_count(e, start, stop, step, s > 0)
-        case _:
-            up, down = (strided_count(e, start, stop, step, way) for way in (True, False))
-            count = e.where(e.gt(step, e.const(0, I64)), up, down)
+    count = count_by_step(e, (start, stop, step), literals)
+    size = None
+    if count is None:
+        up, down = (strided_count(e, start, stop, step, way) for way in (True, False))
+        count = e.where(e.gt(step, e.const(0, I64)), up, down)
+    elif all(isinstance(v, int) for v in literals):
+        size = e.literal(count)
     return e.range(start, count, step, size=size)
 
 

@@ -16,13 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphdsl.ops.ranges import MOST
 from graphdsl.ops.types import I64
 from graphdsl.source.record import dataclass
 
 if TYPE_CHECKING:
     from graphdsl.ops.scalar import Code, Reader, S
-
-_MOST = 2**63 - 1
 
 Spec = tuple[tuple[Any, ...], ...]
 
@@ -124,7 +123,7 @@ def slice_bounds(code: Code, words: Sequence[Any], operands: Sequence[S], size: 
     stop = clipped(given[1], code.select(down, low, high))
     span = code.select(down, start - stop, stop - start)
     stride = code.select(down, -step, step)
-    stride = code.select(stride < 1, code.const(I64, _MOST), stride)  # of the least i64
+    stride = code.select(stride < 1, code.const(I64, MOST), stride)  # of the least i64
     count = code.select(span > 0, (span - 1) / stride + 1, zero)
     return start, step, count
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphdsl.ops.types import I64
@@ -11,6 +12,22 @@ if TYPE_CHECKING:
     from graphdsl.core.ir import Value
 
 MOST = 2**63 - 1
+
+
+def count_by_step(e: Emit, values: Sequence[Value], known: Sequence[object]) -> Value | None:
+    """The number of steps of start, stop and step, which are `known` where they are ints; None: the sign of the step is
+    not, which decides."""
+    start, stop, step = values
+    match known:
+        case int(a), int(b), int(s) if s:
+            count: Value = e.const(known_count(a, b, s), I64)
+            return count
+        case _, _, 1:
+            return unit_count(e, start, stop, known[0])
+        case _, _, int(s):
+            return strided_count(e, start, stop, step, s > 0)
+        case _:
+            return None
 
 
 def known_count(start: int, stop: int, step: int) -> int:

@@ -222,9 +222,8 @@ class Frame:
         known = dtype.bytes
         dynamic = []
         for size in sizes:
-            if (
-                isinstance(size, ir.Constant) and size.constant
-            ):  # a 0 has `run.new` ask for none, once all else is counted
+            # a 0 has `run.new` ask for none, once all else is counted
+            if isinstance(size, ir.Constant) and size.constant:
                 known = min(known * size.constant, (1 << 63) - 1)
             else:
                 dynamic.append(size)
