@@ -126,18 +126,24 @@ def test_what_is_not_used_is_forgotten(place: Path, monkeypatch: pytest.MonkeyPa
     assert [cache.read(name) is not None for name in names] == [True, False, False, *[True] * 6]
 
 
-@pytest.mark.parametrize("file", ["runtime/faults.py", "native/scalar.py", "graph/passes/fuse.py", "ops/math/arcs.py"])
+@pytest.mark.parametrize(
+    "file",
+    ["runtime/faults.py", "native/scalar.py", "native/support/rows.py", "graph/passes/fuse.py", "ops/math/arcs.py"],
+)
 def test_no_code_of_another_version_is_found(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "graphdsl"
     shutil.copytree(Path(sources.__file__).parents[1], package, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(sources, "_ROOT", package)
 
-    def made_by() -> tuple[str, str]:
-        return sources.kernels_made_by.__wrapped__(), sources.programs_made_by.__wrapped__()
+    def made_by() -> tuple[str, str, str]:
+        asked = (sources.kernels_made_by, sources.programs_made_by, sources.support_made_by)
+        kernels, programs, support = (ask.__wrapped__() for ask in asked)
+        return kernels, programs, support
 
-    kernels, programs = made_by()
-    assert (kernels, programs) == made_by()
+    kernels, programs, support = made_by()
+    assert (kernels, programs, support) == made_by()
     with (package / file).open("a") as text:
         text.write("\n# another\n")
     assert made_by()[1] != programs
-    assert (made_by()[0] != kernels) == file.startswith(("native", "ops"))
+    assert (made_by()[0] != kernels) == file.startswith(("native/scalar", "ops"))
+    assert (made_by()[2] != support) == file.startswith(("native", "ops"))

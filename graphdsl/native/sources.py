@@ -9,18 +9,29 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
 _KERNELS = ("native", "ops", "ops/math", "source")  # all that kernels are made by
+_SUPPORT = (*_KERNELS, "native/support")
 
 
 @cache
 def kernels_made_by() -> str:
     """The digest of what decides the code of kernels."""
-    return _digest(path for folder in _KERNELS for path in (_ROOT / folder).glob("*.py"))
+    return _of_folders(_KERNELS)
+
+
+@cache
+def support_made_by() -> str:
+    """The digest of what decides the code of `native.support`."""
+    return _of_folders(_SUPPORT)
 
 
 @cache
 def programs_made_by() -> str:
     """The digest of everything: there is little that has no say in the code of a program."""
     return _digest(_ROOT.rglob("*.py"))
+
+
+def _of_folders(folders: Iterable[str]) -> str:
+    return _digest(path for folder in folders for path in (_ROOT / folder).glob("*.py"))
 
 
 def _digest(paths: Iterable[Path]) -> str:

@@ -8,14 +8,14 @@ from typing import Any
 from graphdsl.native import cache
 from graphdsl.native.identity import machine
 from graphdsl.native.loading import load
-from graphdsl.native.sources import programs_made_by
+from graphdsl.native.sources import support_made_by
 from graphdsl.native.support.words import SUPPORT
 
 
 @once
 def support_library() -> dict[str, int]:
     """Their addresses; linked once."""
-    name = cache.key("support", programs_made_by(), machine())
+    name = cache.key("support", support_made_by(), machine())
     _kept.append(load(cache.obtain(name, support_object), SUPPORT, {}))
     addresses: dict[str, int] = _kept[-1].addresses
     return addresses
