@@ -63,7 +63,7 @@ def without_faults(op: Op, attrs: dict[str, Any], xs: list[np.ndarray]) -> list[
     """The elements of these vectors for which an elementwise op does not fail, repeated to as many as there were."""
     if not op.faults:
         return xs
-    run = made(op, *(Type(next(d for d in DType if d.numpy == x.dtype.name)) for x in xs), **attrs)
+    run = made(op, *(Type(DType.of(x)) for x in xs), **attrs)
     kept = []
     for i, numbers in enumerate(zip(*(x.tolist() for x in xs), strict=True)):
         with suppress(Fault):

@@ -10,7 +10,6 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 ARTICLE = str(ROOT / "samples" / "article.gdl")
-MODES = ("eager", "graph")
 
 
 class Said:

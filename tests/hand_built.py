@@ -32,7 +32,7 @@ class Hand:
     def feed(self, value: Any, shape: tuple[Dim, ...] | None = None) -> Value:
         """A value from outside, with the sizes it has as its type unless others are given."""
         array = np.asarray(value)
-        dtype = next(d for d in DType if d.numpy == array.dtype.name)
+        dtype = DType.of(array)
         name = f"x{len(self.feeds)}"
         out = Value(Type(dtype, array.shape if shape is None else shape), name)
         self.block.body.append(Feed(SPAN, name, out))

@@ -123,7 +123,7 @@ def apply(op: Any, args: list[Any], attrs: Any) -> Any:
             if op.name == "pow" and args[0].dtype.kind == "f":
                 return np.power(*args)
             code = Arrays()
-            made = body(code, *(S(code, _dtype(a), a) for a in args), **attrs)
+            made = body(code, *(S(code, DType.of(a), a) for a in args), **attrs)
             return np.broadcast_to(made.ref, np.broadcast_shapes(*(np.shape(a) for a in args)))
         case Pointwise(numpy=numpy):
             return np.asarray(numpy(*args, **attrs))
@@ -142,10 +142,6 @@ def apply(op: Any, args: list[Any], attrs: Any) -> Any:
         case Host(run=run):
             return run(None, *args, **attrs)
     raise AssertionError(op.name)
-
-
-def _dtype(a: Any) -> DType:
-    return next(d for d in DType if d.numpy == a.dtype.name)
 
 
 def _sum_to(x: Any, shape: tuple[int, ...]) -> Any:

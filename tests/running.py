@@ -15,8 +15,6 @@ from graphdsl.source.diagnostic import ProgramError
 from graphdsl.source.files import read_source
 from graphdsl.source.span import Source
 
-MODES = ("eager", "graph")
-
 
 @dataclass
 class Lines:

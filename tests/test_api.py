@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.command_line import ARTICLE, MODES, process
+from graphdsl.runtime.modes import MODES
+from tests.command_line import ARTICLE, process
 
 
 def test_python_api_says_what_is_wrong() -> None:

@@ -6,11 +6,12 @@ import inspect
 
 import pytest
 
+from graphdsl.runtime.modes import MODES
 from graphdsl.source.span import Source
 from tests.benchmarks.__main__ import CONTESTS
 from tests.benchmarks.contest import Outcome
 from tests.benchmarks.sides import PROGRAMS, SIDES
-from tests.running import MODES, events, said
+from tests.running import events, said
 
 
 @pytest.mark.parametrize("contest", CONTESTS, ids=lambda c: c.name)

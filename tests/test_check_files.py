@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from graphdsl.api import ProgramError, load
+from graphdsl.runtime.modes import MODES
 from graphdsl.source.span import Source
-from tests.running import MODES, said
+from tests.running import said
 
 SAVING = """\
 param w = [1.0, 2.0]

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from graphdsl.cli import status
-from tests.command_line import ARTICLE, MODES, process
+from graphdsl.runtime.modes import MODES
+from tests.command_line import ARTICLE, process
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -11,7 +11,8 @@ import pytest
 
 from graphdsl.cli import status
 from graphdsl.ops.table import OPS
-from tests.command_line import ARTICLE, MODES, process
+from graphdsl.runtime.modes import MODES
+from tests.command_line import ARTICLE, process
 
 
 def test_check_shows_every_problem(graphdsl: Any, tmp_path: Path) -> None:

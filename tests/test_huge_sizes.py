@@ -7,8 +7,9 @@ import json
 import pytest
 
 from graphdsl.cli.main import run
+from graphdsl.runtime.modes import MODES
 from graphdsl.source.span import Source
-from tests.running import MODES, said
+from tests.running import said
 
 SIZES = "a tensor of these sizes is too large"
 MEMORY = "a tensor would take 9223372 TB or more"

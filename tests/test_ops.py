@@ -30,7 +30,7 @@ def emitter() -> Emit:
 def value_of(x: Any, weak: bool = False, sizes: bool = False) -> Value:
     """A value with the type of an array; with `sizes`, its sizes are known only as it runs."""
     a = np.asarray(x)
-    dtype = next(d for d in DType if d.numpy == a.dtype.name)
+    dtype = DType.of(a)
     return Value(Type(dtype, tuple(Size() if sizes else d for d in a.shape), weak))
 
 

@@ -39,7 +39,7 @@ class Both:
 
     def feed(self, array: Any, unknown: bool = False) -> Value:
         a = np.asarray(array)
-        dtype = next(d for d in DType if d.numpy == a.dtype.name)
+        dtype = DType.of(a)
         made = Value(Type(dtype, tuple(Size() if unknown else d for d in a.shape)))
         self.emit.block.body.append(Feed(NOWHERE, f"x{len(self.feeds)}", made))
         self.feeds[made] = a if a.ndim else SCALARS[dtype](a)
@@ -135,7 +135,7 @@ def test_cases_with_their_gradients(dtype: DType, unknown: bool, part: int) -> N
 
 def converted(op: Op, args: list[Any]) -> list[Any]:
     """What an op gets of these arrays, where its rule converts them."""
-    types = tuple(Type(next(d for d in DType if d.numpy == a.dtype.name)) for a in args)
+    types = tuple(Type(DType.of(a)) for a in args)
     operands = op.typing(SETTING, types, ATTRS.get(op.name, {})).operands
     return [a.astype(d.numpy) for a, d in zip(args, operands, strict=True)]
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from graphdsl.native.program import build
+from graphdsl.runtime.modes import MODES
 from graphdsl.source.files import read_source
 from tests import expectations
-from tests.running import MODES, digest, events, said
+from tests.running import digest, events, said
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = sorted([*(ROOT / "tests" / "programs").glob("*.gdl"), *(ROOT / "samples").glob("*.gdl")])

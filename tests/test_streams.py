@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from graphdsl.cli import status
-from tests.command_line import ARTICLE, MODES, ROOT
+from graphdsl.runtime.modes import MODES
+from tests.command_line import ARTICLE, ROOT
 
 
 @pytest.mark.parametrize(

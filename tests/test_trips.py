@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from graphdsl.cli.main import run
+from graphdsl.runtime.modes import MODES
 from graphdsl.source.diagnostic import MOST_TRAIL
 from graphdsl.source.span import Source
-from tests.running import MODES, events, said
+from tests.running import events, said
 
 # A program, the code of its error, and its trail: lines and texts, "3 loop" for "in trip 3 of this loop".
 FAILS: dict[str, tuple[str, str, list[str]]] = {

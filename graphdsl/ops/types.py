@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from graphdsl.source.record import dataclass
 
@@ -37,6 +38,11 @@ class DType(enum.Enum):
     def numpy(self) -> str:
         """The name NumPy has for it."""
         return {"bool": "bool", "i32": "int32", "i64": "int64", "f32": "float32", "f64": "float64"}[self.value]
+
+    @classmethod
+    def of(cls, array: Any) -> DType:
+        """The one that a NumPy array has (it must be one of these)."""
+        return next(d for d in cls if d.numpy == array.dtype.name)
 
 
 BOOL, I32, I64, F32, F64 = DType

@@ -82,7 +82,7 @@ def read(name: str, given: Any, limits: Limits, folder: str) -> Given:
 def fit(name: str, type: Type, given: Given, dims: dict[Size, tuple[int, str]]) -> Any:
     """The value in the dtype and shape of `type`; `dims` are the named sizes that are bound so far."""
     array, weak = given
-    dtype = next(d for d in DType if d.numpy == array.dtype.name)
+    dtype = DType.of(array)
     if not converts_freely(Type(dtype, weak=weak and dtype in (I64, F64)), type.dtype):
         hint = f"what is fed is not rounded or cut: feed it as {type.dtype.value}"
         raise Fault(OTHER_DTYPE, name, str(type), type_text(dtype, array.shape), hint)

@@ -38,7 +38,7 @@ def type_of(folder: str, path: str, entry: Any, limits: Limits | None = None) ->
                     header = npy.read_header(member, _entry_name(path, entry))
             case _:
                 array = _csv(file, path, entry, limits or Limits())
-                return _dtype(array), array.shape
+                return DType.of(array), array.shape
     return header.dtype, header.shape
 
 
@@ -67,7 +67,7 @@ def load(folder: str, path: str, entry: Any, type: Type, limits: Limits) -> Any:
 
 def fitted(array: np.ndarray[Any, Any], type: Type, name: str) -> Any:
     """An array in its run-time form, in the dtype of `type`, if that loses nothing and the shape agrees."""
-    dtype = _dtype(array)
+    dtype = DType.of(array)
     sizes: dict[Size, int] = {}
     fits = len(type.shape) == array.ndim and converts_freely(Type(dtype), type.dtype)
     if not fits or any(
@@ -182,10 +182,6 @@ def _csv(file: IO[bytes], path: str, entry: Any, limits: Limits) -> np.ndarray[A
 
     limits.check(f"`{path}`", (os.fstat(file.fileno()).st_size,), 1)
     return read_columns(file.name, path, entry)
-
-
-def _dtype(array: np.ndarray[Any, Any]) -> DType:
-    return next(d for d in DType if d.numpy == array.dtype.name)
 
 
 def _reason(error: Exception) -> str:

@@ -16,8 +16,9 @@ from unittest.mock import patch
 from graphdsl.eager.module import Module
 from graphdsl.eager.records import Recorder
 from graphdsl.ops.op import Setting
+from graphdsl.runtime.modes import MODES
 from graphdsl.source.span import Source
-from tests.running import MODES, events, said
+from tests.running import events, said
 
 PATIENCE = 30.0
 """Seconds that a program may take in both modes."""
