@@ -72,6 +72,7 @@ class Between:
         self.instances = instances
         self.holders = [self._holders(t) for t in derive.targets]
         self.reach = [instances.reach(frozenset(h)) for h in self.holders]
+        self._converted = {v for holders in self.holders if _mixed(holders) for v in holders if self._is_converted(v)}
         self._needs: dict[tuple[Func, Value], frozenset[int]] = {}
         self._walk()
 
@@ -81,6 +82,13 @@ class Between:
         if isinstance(target, ParamTarget):
             return {v for v, d in self.links.defs.items() if isinstance(d.instr, Leaf) and d.instr.param == target.name}
         return _closure([target], lambda v: self.links.origins.get(v, ()))
+
+    def _is_converted(self, node: Node) -> bool:
+        """Whether a value may have had another dtype where it was made."""
+        if not isinstance(node, Value):
+            return False
+        found = _closure([node], lambda v: self.links.origins.get(v, ()))
+        return any(isinstance(v, Value) and v.type.dtype is not node.type.dtype for v in found)
 
     def first_held(self) -> list[frozenset[Node] | None]:
         """What holds the targets where the walk begins."""
@@ -115,7 +123,12 @@ class Between:
         return self.finished(state) or all(self.certain(v, state.held) for v in state.live)
 
     def certain(self, node: Node, held: Sequence[frozenset[Node] | None]) -> bool:
-        """Whether `node` is a target, and no other target can lead to it, or turn out to be it."""
+        """Whether `node` is a target, and no other target can lead to it, or turn out to be it.
+
+        Not where it may be a value of another dtype that was converted: its derivative is that of this value.
+        """
+        if node in self._converted:
+            return False
         found = False
         for i, holders in enumerate(held):
             if holders is None:
@@ -403,6 +416,11 @@ class Between:
 
 def _carried(loop: While | For) -> list[Value]:
     return loop.body.params if isinstance(loop, While) else loop.body.params[1:]
+
+
+def _mixed(nodes: Iterable[Node]) -> bool:
+    """Whether there are values of several dtypes among these."""
+    return len({v.type.dtype for v in nodes if isinstance(v, Value)}) > 1
 
 
 def _closure(start: Iterable[Node], more: Any) -> set[Node]:
