@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -43,3 +45,13 @@ def test_python_api() -> None:
 def test_a_weak_value_too_large_for_f32_is_infinite_and_nothing_warns(mode: str) -> None:
     done = process("run", "--mode", mode, "--fetch", "x", "-e", "default f32\nx = 1e300")
     assert (done.stdout, done.stderr) == ("x = inf\n", "")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_numpy_warns_of_nothing(mode: str) -> None:
+    import graphdsl as package
+
+    text = "param w = [1e308, 10.0, -inf]\nx = cumprod(w)\nd = grad(sum(x * x), w)\ny = cumsum(w * w)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert package.loads(text).run(mode=mode)["y"][0] == np.inf

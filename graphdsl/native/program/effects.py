@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from graphdsl.core import ir
 from graphdsl.native.program.memory import Memory
 from graphdsl.native.support.words import Status, Word
@@ -33,7 +35,8 @@ def perform(runtime: Runtime, instr: Any, values: Sequence[Any]) -> tuple[Any, .
             runtime.save(name, [(i.name, i.value.type.dtype, next(left)) for i in items])
         case ir.Apply(op=op, attrs=attrs):
             assert isinstance(op.compute, Host)
-            results = op.compute.run(runtime, *values, **attrs)
+            with np.errstate(all="ignore"):  # which is for one thread
+                results = op.compute.run(runtime, *values, **attrs)
             return results if len(instr.outs) > 1 else (results,)
     return ()
 
