@@ -153,7 +153,8 @@ def fed_beforehand(program: Program, given: Given) -> Given:
     if not places:
         return given
     head = Program(program.source)
-    head.module.body[places[-1] + 1 :] = [s for s in head.module.body[places[-1] + 1 :] if isinstance(s, ast.FnDef)]
+    rest = head.module.body[places[-1] + 1 :]
+    head.module.body[places[-1] + 1 :] = [s for s in rest if isinstance(s, ast.FnDef | ast.VjpDef)]
     values = head.prepare("eager", given).run(Recorded()).values
     feeds, sets = dict(given.feeds), dict(given.sets)
     for place in places:

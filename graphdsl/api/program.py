@@ -66,7 +66,15 @@ class Program:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.module = parse(source)
+        self.module = self._linked(parse(source))
+
+    @staticmethod
+    def _linked(module: ast.Module) -> ast.Module:
+        if not any(isinstance(stmt, ast.Use) for stmt in module.body):
+            return module
+        from graphdsl.check.modules import linked
+
+        return linked(module)
 
     @cached_property
     def declared(self) -> dict[str, str]:
@@ -87,7 +95,7 @@ class Program:
                     found.update(target.id for target in targets if isinstance(target, ast.Name))
                 case ast.TypeExpr(dims=dims):
                     found.update(dim.id for dim in dims if isinstance(dim, ast.Name))
-        return frozenset(found)
+        return frozenset(name for name in found if "." not in name)
 
     def check(
         self,

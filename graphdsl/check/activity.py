@@ -6,29 +6,35 @@ From it: the marks by which eager mode records, the errors of language.md §7 (a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from graphdsl.check.context import Asked
 from graphdsl.check.zero import why_zero
 from graphdsl.core.between import Between
+from graphdsl.core.call_graph import functions
 from graphdsl.core.instances import Instances
-from graphdsl.core.ir import Derive, ParamTarget, Program, Value
+from graphdsl.core.ir import Apply, Custom, Derive, Fail, Func, ParamTarget, Program, Value
 from graphdsl.core.links import Links
+from graphdsl.core.structure import regions, results, walk
 from graphdsl.source.diagnostic import Diagnostic, Label
 
 
-def analyse(program: Program, asked: Asked) -> list[Diagnostic]:
-    """Mark what is to be recorded; the errors and warnings there are."""
+def analyse(program: Program, asked: Asked, forwards: Collection[Value] = ()) -> list[Diagnostic]:
+    """Mark what is to be recorded; the errors and warnings there are. `forwards`: results of walks that are half a `jvp`."""
     links = Links(program.main)
     instances = Instances(links)
     walks = [Between(links, d, instances) for d in links.derives]
     found: list[Diagnostic] = []
-    for walk in walks:
-        _mark(links, walk)
-        found.extend(_from_outside(links, walk))
+    for between in walks:
+        _mark(links, between)
+        found.extend(_from_outside(links, between))
     found.extend(_unfixed_orders(walks))
+    for derive in links.derives:
+        derive.higher = any(out.tracked or out.leaf for out in derive.outs)
+    if links.customs:
+        found.extend(_custom_rules(links, walks, forwards))
     if not found:
-        found.extend(warning for walk in walks for warning in why_zero(links, walk, asked))
+        found.extend(warning for between in walks for warning in why_zero(links, between, asked))
     return found
 
 
@@ -50,6 +56,63 @@ def _mark(links: Links, walk: Between) -> None:
                 node.tracked = True
             else:
                 node.leaf = True
+
+
+# ---- rules of functions' own ------------------------------------------------------------------
+
+
+def _custom_rules(links: Links, walks: list[Between], forwards: Collection[Value]) -> Iterator[Diagnostic]:
+    """Mark which derivatives call rules that may fail, and what rules compute where that is differentiated again; a `jvp`
+    through one is an error."""
+    reached = _reached(links, walks)
+    for derive, customs in reached.items():
+        derive.fails = any(_may_fail(custom.rule) for custom in customs)
+        if customs and derive.outs[0] in forwards:
+            custom = min(customs, key=lambda c: c.span.start)
+            yield Diagnostic(
+                "E0410",
+                "a `jvp` cannot go through a function with a derivative rule of its own, which only leads backwards",
+                derive.span,
+                "use `vjp` or `jacobian`, or write the function without its `vjp`",
+                (Label(custom.span, "this call has such a rule"),),
+            )
+    if any(derive.higher for derive in links.derives):
+        for custom in links.customs:
+            for func in (custom.rule, *functions(custom.rule)):
+                _mark_all(func)
+
+
+def _reached(links: Links, walks: list[Between]) -> dict[Derive, set[Custom]]:
+    """The calls with a rule to which each derivative may come, also through other derivatives."""
+    reached = {w.derive: {c for c in links.customs if not w.values.isdisjoint(c.outs)} for w in walks}
+    changed = True
+    while changed:
+        changed = False
+        for between in walks:
+            mine = reached[between.derive]
+            before = len(mine)
+            for inner in between.through:
+                mine |= reached[inner]
+            changed |= len(mine) > before
+    return reached
+
+
+def _may_fail(rule: Func) -> bool:
+    return any(
+        isinstance(instr, Fail) or (isinstance(instr, Apply) and instr.fails)
+        for func in (rule, *functions(rule))
+        for instr in walk(func.body)
+    )
+
+
+def _mark_all(func: Func) -> None:
+    """All floats of a function are recorded."""
+    values = list(func.body.params)
+    for instr in walk(func.body):
+        values += results(instr)
+        values += [p for block in regions(instr) for p in block.params]
+    for value in values:
+        value.tracked |= value.type.dtype.is_float
 
 
 # ---- errors ---------------------------------------------------------------------------------

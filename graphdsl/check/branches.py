@@ -110,7 +110,7 @@ def join_slots(
     if not given:
         return DEAD if DEAD in (first, second) and None not in (first, second) else None
     a, b = (BOTTOM if s is None or s is DEAD else shape_of(s.binding) for s in (first, second))
-    joiner = Joiner(f.shared.setting.default_float, partial(_new_size, name, span))
+    joiner = Joiner(f.setting.default_float, partial(_new_size, name, span))
     try:
         shape = joiner.join(a, b)
     except JoinProblem as problem:

@@ -6,7 +6,8 @@ instructions go; the functions on the tree take it as their first argument.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.check.journal import Journal
@@ -61,7 +62,7 @@ class Shared:
     source: Source
     outline: Outline
     request: Request
-    setting: Setting
+    settings: dict[Source, Setting]  # of each file
     leaving: Leaving
     problems: Problems = field(default_factory=Problems)
     warnings: list[Diagnostic] = field(default_factory=list)
@@ -81,6 +82,8 @@ class Shared:
     scopes: dict[ast.FnDef, Liveness] = field(default_factory=dict)
     suggestions: int = 0  # how often a nearest name was looked for
     derives: bool = False  # whether anything is differentiated
+    rules: list[Instance] = field(default_factory=list)  # derivative rules of functions, as they were checked
+    forwards: set[Value] = field(default_factory=set)  # results of the walks back that a `jvp` begins with
     derived: set[Value] = field(default_factory=set)  # results of derivatives
     asked: Asked = field(default_factory=dict)
     scalars: list[str] = field(default_factory=list)  # float scalars that the top level binds or prints, in order
@@ -112,13 +115,22 @@ class Frame:
         self.dims: set[str] = set()  # a function's dim names
         self.params: set[Value] = set()  # values that came from outside
         self.block = Block()
-        self.emit = Emit(self.block, shared.setting, Span(shared.source, 0, 0))
+        self.setting = shared.settings[shared.source if node is None else node.span.source]
+        self.emit = Emit(self.block, self.setting, Span(shared.source, 0, 0))
         self.loops: list[LoopFrame] = []
         self.blocks_deep = 0  # branches and loops around
         self.unreached = False  # behind a `return` or its like: names may have been given up
         self.guessing = False  # a loop is checked to find out what its names hold
         self.exit_needed = False  # whether something around tests if the block was left
         self.loop_types: dict[ast.Node, LoopTypes] = {}
+
+    @contextmanager
+    def inside(self, source: Source) -> Iterator[None]:
+        """Check what stands in this file."""
+        before = self.setting
+        self.setting = self.emit.setting = self.shared.settings[source]
+        yield
+        self.setting = self.emit.setting = before
 
     # ---- instructions ----
 

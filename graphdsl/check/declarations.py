@@ -12,11 +12,20 @@ from graphdsl.check.joins import converted
 from graphdsl.check.printing import note_scalar
 from graphdsl.check.types import Problem, annotated, bind_dims, wanted_dim
 from graphdsl.check.values import POISON, Binding, Slot, Tensor, without_static
-from graphdsl.core.ir import Block, Feed, Value
+from graphdsl.core.effects import outward
+from graphdsl.core.ir import Block, Feed, Func, Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Dim, Size, Type
 from graphdsl.source.diagnostic import Label
 from graphdsl.syntax import ast
+
+
+def _of_module(f: Frame, stmt: ast.Declare, before: int) -> None:
+    """A const of a module may be computed, and no more."""
+    computed = Func(stmt.name.id, Block(body=f.block.body[before:]), stmt.span)
+    for instr in outward(computed):
+        labels = (Label(stmt.name.span, "this const"),)
+        f.error("E0228", "a const of a module prints, saves, loads and draws nothing", instr.span, labels=labels)
 
 
 @handles(ast.Declare)
@@ -72,9 +81,13 @@ def _const(f: Frame, stmt: ast.Declare) -> Steps[None]:
         f.error("E0221", f"the const `{stmt.name.id}` has no value", stmt.span)
         names.bind(f, stmt.name, POISON)
         return
-    binding: Binding = yield _value(f, stmt)
+    before = len(f.block.body)
+    with f.inside(stmt.span.source):
+        binding: Binding = yield _value(f, stmt)
     names.bind(f, stmt.name, binding, keep_static=True)
-    if f.names.get(stmt.name.id) is not None:
+    if stmt.span.source is not f.shared.source:
+        _of_module(f, stmt, before)
+    elif f.names.get(stmt.name.id) is not None:
         note_scalar(f, binding, stmt.name)
 
 
@@ -86,7 +99,7 @@ def _default(f: Frame, stmt: ast.Declare) -> Steps[Binding]:
     if value is None:
         return POISON
     if value.type.weak:
-        dtype = f.shared.setting.default_float if value.type.dtype.is_float else value.type.dtype
+        dtype = f.setting.default_float if value.type.dtype.is_float else value.type.dtype
         value = converted(f, value, Type(dtype, value.type.shape), stmt.value.span)
     return Tensor(value)
 

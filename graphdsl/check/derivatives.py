@@ -10,13 +10,12 @@ from graphdsl.check.calls import Args, evaluate_all
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression
 from graphdsl.check.expect import as_tensor
-from graphdsl.check.joins import converted
 from graphdsl.check.printing import source_text
-from graphdsl.check.types import Bound, convert_freely, match_dim
+from graphdsl.check.types import seed_for
 from graphdsl.check.values import POISON, Binding, Tensor, Tuple, has_poison, kind_name, leaves, rebuild
 from graphdsl.core.ir import Derive, Value
 from graphdsl.core.steps import Steps
-from graphdsl.ops.types import DType, Type
+from graphdsl.ops.types import Type
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 
@@ -112,7 +111,7 @@ def derivative_type(f: Frame, y: Value, value: Value) -> Type:
         return type
     if y.type.weak:
         return type
-    return Type(f.shared.setting.default_float, type.shape)
+    return Type(f.setting.default_float, type.shape)
 
 
 # ---- vjp, jvp -----------------------------------------------------------------------------------------
@@ -158,21 +157,6 @@ def one_target(f: Frame, node: ast.Expr, what: str) -> Value | None:
     return binding.value if isinstance(binding, Tensor) else None
 
 
-def seed_for(f: Frame, value: Value, like: Value, dtype: DType, span: Span, what: str) -> Value | None:
-    """A cotangent or tangent: of the shape of `like`."""
-    fitted = convert_freely(f, value, dtype, span, what)
-    if fitted is None:
-        return None
-    if fitted.type.rank != like.type.rank:
-        f.error("E0406", f"{what} must be shaped like {like.type}, and is {value.type}", span)
-        return None
-    for axis, dim in enumerate(like.type.shape):
-        wanted = like if fitted.type.shape[axis] is dim else f.size(like, axis, span)
-        if not match_dim(f, fitted, axis, Bound(dim, wanted), span):
-            return None
-    return converted(f, fitted, Type(dtype, like.type.shape), span)
-
-
 def directed(f: Frame, span: Span, y: Value, x: Value, seed: Value, type: Type | None = None) -> Value:
     """`vjp(y, x, seed)`, of the type given or as the rule is."""
     f.shared.derives = True
@@ -189,7 +173,9 @@ def forwards(f: Frame, span: Span, y: Value, x: Value, tangent: Value) -> Value:
     products", 2017). The walk back from the first result reads the values of the forward ops, and computes none again.
     """
     u = f.at(span).nothing_like(y)
-    return directed(f, span, directed(f, span, y, x, u), u, tangent, derivative_type(f, x, y))
+    back = directed(f, span, y, x, u)
+    f.shared.forwards.add(back)
+    return directed(f, span, back, u, tangent, derivative_type(f, x, y))
 
 
 names.FORMS.update({"grad": grad, "vjp": vjp, "jvp": jvp})

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable
 
 from graphdsl.check.arguments import match_arguments
 from graphdsl.check.context import DTYPES, Frame
+from graphdsl.check.custom import cut_off, with_rule
 from graphdsl.check.dispatch import expression
 from graphdsl.check.instances import Callee, Instance, Passed, emit_call, instance_key, new_frame
 from graphdsl.check.outline import Outline
@@ -67,7 +68,9 @@ def _with_defaults(
     """Evaluate the defaults of what was left out, and call."""
     for param in _params(callee):
         if param.name.id not in given and param.default is not None:
-            binding: Binding = yield expression(top_level(f), param.default)
+            view = top_level(f)
+            with view.inside(param.default.span.source):
+                binding: Binding = yield expression(view, param.default)
             given[param.name.id] = without_static(binding), param.default.span
     result: Binding = yield invoke(f, span, callee, [given[n] for n in names])
     return result
@@ -118,6 +121,19 @@ def invoke(f: Frame, span: Span, callee: Callee, args: list[tuple[Binding, Span]
         return POISON
     f.shared.called.add(callee.node)
     passed = Passed(callee, fitted, _outer_slots(f, callee, fitted))
+    rule = f.shared.outline.rules.get(callee.node) if isinstance(callee, Named) else None
+    if rule is None:
+        called: Binding = yield _call(f, span, passed)
+        return called
+    called = yield _call(f, span, cut_off(f, span, passed))
+    if has_poison(called):
+        return POISON
+    result: Binding = yield with_rule(f, span, rule, passed, _outer_slots(f, Named(rule), fitted), called)
+    return result
+
+
+def _call(f: Frame, span: Span, passed: Passed) -> Steps[Binding]:
+    callee = passed.callee
     recursive = is_recursive(f.shared, callee)
     if recursive and (opened := open_instance(f.shared, callee)) is not None:
         return call_again(f, span, opened, passed)

@@ -8,9 +8,10 @@ from graphdsl.check import names
 from graphdsl.check.arguments import match_arguments
 from graphdsl.check.calls import Args, evaluate_all
 from graphdsl.check.context import Frame
-from graphdsl.check.derivatives import derivative_type, differentiated, directed, one_target, seed_for
+from graphdsl.check.derivatives import derivative_type, differentiated, directed, one_target
 from graphdsl.check.dispatch import expression
 from graphdsl.check.expect import as_tensor
+from graphdsl.check.types import seed_for
 from graphdsl.check.values import POISON, Binding, Tensor
 from graphdsl.core.ir import Block, Derive, For, Value
 from graphdsl.core.steps import Steps
@@ -87,7 +88,7 @@ def jacobian(f: Frame, span: Span, y: Value, x: Value) -> Value:
         literal = f.at(span).literal(count)
         length = literal if isinstance(literal, int) else length
     row = derivative_type(f, y, x)
-    dtype = f.shared.setting.default_float if row.weak else row.dtype
+    dtype = f.setting.default_float if row.weak else row.dtype
 
     def make(trip: Value) -> Value:
         unit = _zeros(f, span, Type(y.type.dtype, (length,)), [count])

@@ -86,7 +86,7 @@ class LoopTypes:
         if slot is None or slot is DEAD or slot is LOST:
             self.shapes.setdefault(name, BOTTOM)
             return
-        joiner = Joiner(f.shared.setting.default_float, lambda path, axis: self.size(name, span, path, axis))
+        joiner = Joiner(f.setting.default_float, lambda path, axis: self.size(name, span, path, axis))
         try:
             self.shapes[name] = joiner.join(self.shapes.get(name, BOTTOM), shape_of(slot.binding))
         except JoinProblem as problem:

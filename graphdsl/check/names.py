@@ -43,7 +43,8 @@ def variable(f: Frame, name: str) -> Slot | None:
 
 
 def builtin(name: str) -> Builtin | None:
-    """The built-in function of that name."""
+    """The built-in function of that name. A name that begins with a dot is one whatever else is called so."""
+    name = name.removeprefix(".")
     if name in FORMS or name in DTYPES:
         return Builtin(name, None)
     op = OPS.get(name)
@@ -105,6 +106,9 @@ def unknown(f: Frame, node: ast.Name) -> Binding:
         return f.error("E0202", f"`{name}` is not set here on any path", node.span, hint or _suggestion(f, name))
     if name in f.shared.outline.variables:
         return f.error("E0202", f"`{name}` is not set yet where this is called", node.span)
+    if name in f.shared.outline.modules:
+        return f.error("E0201", f"`{name}` is a module, and no value", node.span, f"read what it holds: `{name}.…`")
+    name = name.removeprefix(".")
     if name in ("zip", "enumerate"):
         return f.error("E0201", f"`{name}` stands only in a `for`: `for … in {name}(…)`", node.span)
     if name in PLANNED:

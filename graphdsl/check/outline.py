@@ -26,6 +26,8 @@ class Outline:
     functions: dict[str, ast.FnDef]
     variables: frozenset[str]  # every name that the top level sets
     own: dict[ast.FnDef, frozenset[str]]
+    rules: dict[ast.FnDef, ast.FnDef] = field(default_factory=dict)  # the derivative rule of a function, if it has one
+    modules: frozenset[str] = frozenset()  # what the file calls those that it uses
     outer: dict[ast.FnDef, frozenset[str]] = field(default_factory=dict)  # top-level names it reads, through others too
     recursive: frozenset[ast.FnDef] = frozenset()
     lambdas: dict[ast.Lambda, frozenset[str]] = field(default_factory=dict)  # what functions named in a lambda read
@@ -52,13 +54,20 @@ class Outline:
 def outline(module: ast.Module) -> Outline:
     """Read a file's functions and names off its tree."""
     functions = {s.name.id: s for s in module.body if isinstance(s, ast.FnDef)}
-    own = {node: function_locals(node) for node in functions.values()}
-    found = Outline(functions, frozenset(names_set(module.body)), own)
+    rules = {
+        functions[s.name.id]: _rule(s) for s in module.body if isinstance(s, ast.VjpDef) and s.name.id in functions
+    }
+    own = {node: function_locals(node) for node in (*functions.values(), *rules.values())}
+    modules = frozenset(s.alias.id for s in module.body if isinstance(s, ast.Use))
+    found = Outline(functions, frozenset(names_set(module.body)), own, rules, modules)
     direct: dict[ast.FnDef, set[str]] = {}
     calls: dict[ast.FnDef, set[ast.FnDef]] = {}
     pinned: set[ast.FnDef] = set()
-    for node in functions.values():
-        direct[node], calls[node] = _direct(found, list(function_reads(node, own[node])), pinned)
+    for node, names in own.items():
+        direct[node], calls[node] = _direct(found, list(function_reads(node, names)), pinned)
+    for node, rule in rules.items():  # who calls a function hands over what its rule reads
+        direct[node] |= direct[rule]
+        calls[node] |= calls[rule] - {node}
     for stmt in statements(module.body):
         _direct(found, list(reads(*own_expressions(stmt))), pinned)
     components = _components(calls)
@@ -66,6 +75,12 @@ def outline(module: ast.Module) -> Outline:
     found.recursive = frozenset(n for c in components for n in c if len(c) > 1 or n in calls[n])
     found.pinned = frozenset(name for node in pinned for name in found.outer[node])
     return found
+
+
+def _rule(stmt: ast.VjpDef) -> ast.FnDef:
+    """A derivative rule as a function: of the arguments, the results, and their cotangents."""
+    params = tuple(ast.FnParam(n.span, n, None, None) for n in (*stmt.params, *stmt.results))
+    return ast.FnDef(stmt.span, stmt.name, params, None, stmt.body)
 
 
 def _direct(found: Outline, names: list[Read], pinned: set[ast.FnDef]) -> tuple[set[str], set[ast.FnDef]]:

@@ -31,7 +31,7 @@ def default_typed(f: Frame, value: Value, span: Span) -> Value:
     """A weak value as the default type: as what it is printed, saved and differentiated."""
     if not value.type.weak or not value.type.dtype.is_float:
         return value
-    return converted(f, value, Type(f.shared.setting.default_float, value.type.shape), span)
+    return converted(f, value, Type(f.setting.default_float, value.type.shape), span)
 
 
 @handles(ast.PrintStmt)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from graphdsl.check.activity import analyse
 from graphdsl.check.branches import DEAD, LOST
 from graphdsl.check.context import DTYPES, Frame, Request, Shared
+from graphdsl.check.custom import effects_in_rules
 from graphdsl.check.derivatives import derivative_type
 from graphdsl.check.leaving import leaving
 from graphdsl.check.lint import lint
@@ -20,11 +21,12 @@ from graphdsl.check.values import Slot, Tensor, Tuple, has_poison
 from graphdsl.core.ir import Derive, Func, ParamTarget, Program, Value
 from graphdsl.core.steps import run
 from graphdsl.ops.op import Setting
-from graphdsl.ops.types import F64, DType
+from graphdsl.ops.types import F64
 from graphdsl.runtime.garbage import fewer_collections
-from graphdsl.source.diagnostic import Diagnostic, ProgramError, WrongRequest
+from graphdsl.source.diagnostic import Diagnostic, Label, ProgramError, WrongRequest
 from graphdsl.source.record import dataclass
-from graphdsl.source.span import Span
+from graphdsl.source.span import Source, Span
+from graphdsl.source.words import counted
 from graphdsl.syntax import ast
 
 
@@ -66,22 +68,22 @@ def _params(module: ast.Module) -> tuple[str, ...]:
 
 def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
     found = outline(module)
-    setting = Setting(_default_float(module))
-    shared = Shared(module.source, found, request, setting, leaving(module.body))
+    shared = Shared(module.source, found, request, _settings(module), leaving(module.body))
     f = Frame(shared, liveness(module.body, found, request.wanted))
     _first_looks(f, module)
     shared.warnings += lint(module, found)
     run(body(f, module.body, frozenset(request.wanted)))
     program = Program(
-        Func("main", f.block, Span(module.source, 0, len(module.source.text))), _exports(f), setting.default_float
+        Func("main", f.block, Span(module.source, 0, len(module.source.text))), _exports(f), f.setting.default_float
     )
     run(check_uncalled(f))
+    shared.problems.found += effects_in_rules(shared)
     if request.wrt is not None and not shared.problems.found:
         _derivatives(f, program, request, _params(module))
         if shared.problems.found:
             raise WrongRequest(*shared.problems.found)
     if not shared.problems.found and (shared.derives or program.derivatives):
-        shared.problems.found += analyse(program, shared.asked)
+        shared.problems.found += analyse(program, shared.asked, shared.forwards)
     problems = in_order(shared.problems.found)
     errors = [p for p in problems if p.severity == "error"]
     if errors:
@@ -89,19 +91,19 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
     return Checked(program, in_order([*problems, *shared.warnings]), request.of), shared
 
 
-def _default_float(module: ast.Module) -> DType:
-    for stmt in module.body:
-        if isinstance(stmt, ast.Default):
-            return DTYPES[stmt.dtype]
-    return F64
+def _settings(module: ast.Module) -> dict[Source, Setting]:
+    """What holds in each file."""
+    own = next((s.dtype for s in module.body if isinstance(s, ast.Default)), F64.value)
+    files = {stmt.span.source: F64.value for stmt in module.body} | {module.source: own} | module.defaults
+    return {source: Setting(DTYPES[dtype]) for source, dtype in files.items()}
 
 
 def _first_looks(f: Frame, module: ast.Module) -> None:
     """What is told from the text alone."""
     seen: dict[str, ast.FnDef] = {}
-    for i, stmt in enumerate(module.body):
+    for stmt in module.body:
         if isinstance(stmt, ast.Default):
-            if i:
+            if module.body[0] is not stmt:
                 f.error("E0109", "`default` is the first statement of a file", stmt.span)
             if stmt.dtype not in ("f32", "f64"):
                 f.error("E0109", "the default float is f32 or f64", stmt.span)
@@ -109,6 +111,32 @@ def _first_looks(f: Frame, module: ast.Module) -> None:
             if stmt.name.id in seen:
                 f.error("E0203", f"there is a function `{stmt.name.id}` already", stmt.name.span)
             seen[stmt.name.id] = stmt
+    _rules(f, module)
+
+
+def _rules(f: Frame, module: ast.Module) -> None:
+    """Each derivative rule belongs to a function, has its arguments, and is the only one."""
+    functions = f.shared.outline.functions
+    seen: set[str] = set()
+    for stmt in module.body:
+        if not isinstance(stmt, ast.VjpDef):
+            continue
+        name = stmt.name.id
+        if name not in functions:
+            close = nearest(name, list(functions))
+            hint = f"did you mean `{close}`?" if close else "a `vjp` is the derivative rule of a `fn` of this file"
+            f.error("E0226", f"there is no function `{name}`", stmt.name.span, hint)
+            continue
+        if name in seen:
+            f.error("E0226", f"`{name}` has a derivative rule already", stmt.name.span)
+            f.shared.outline.rules.pop(functions[name], None)
+        elif len(stmt.params) != len(functions[name].params):
+            wanted = counted(len(functions[name].params), "argument")
+            message = f"`{name}` has {wanted}, and its `vjp` names {len(stmt.params)}"
+            labels = (Label(functions[name].name.span, "the function"),)
+            f.error("E0226", message, stmt.name.span, "before `;` come all arguments of the function", labels)
+            f.shared.outline.rules.pop(functions[name], None)
+        seen.add(name)
 
 
 def _exports(f: Frame) -> dict[str, tuple[Value, Value | None]]:
@@ -116,7 +144,7 @@ def _exports(f: Frame) -> dict[str, tuple[Value, Value | None]]:
     exports: dict[str, tuple[Value, Value | None]] = {}
     for name in f.names.names():
         slot = f.names.get(name)
-        kept = name[0] not in "%$" or name in f.shared.request.wanted
+        kept = (name[0] not in "%$" and "." not in name) or name in f.shared.request.wanted
         if slot is not None and slot is not LOST and slot is not DEAD and kept:
             _export(exports, name, slot)
     return exports

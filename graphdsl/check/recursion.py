@@ -141,7 +141,7 @@ def _types(args: list[Binding]) -> Iterator[Type]:
 
 def _other(f: Frame, mine: Shape, given: Shape) -> str | None:
     """What is not the same, other than sizes."""
-    joiner = Joiner(f.shared.setting.default_float, lambda _path, _axis: Size(None, None))
+    joiner = Joiner(f.setting.default_float, lambda _path, _axis: Size(None, None))
     try:
         joined = joiner.join(mine, given)
     except JoinProblem as problem:

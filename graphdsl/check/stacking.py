@@ -52,7 +52,7 @@ def _room(f: Frame, row: Value, source: Source, before: tuple[Value, Value | Non
     old, is_set = before or (None, None)
     type = row.type
     if old is not None:  # rows of a later trip may be of a larger type
-        dtype, weak = join_dtypes((old.type, row.type), f.shared.setting.default_float)
+        dtype, weak = join_dtypes((old.type, row.type), f.setting.default_float)
         type = Type(dtype, row.type.shape, weak)
         old = joined(f, old, Type(dtype, old.type.shape, weak), span)
     first = Block()

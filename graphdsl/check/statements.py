@@ -165,17 +165,24 @@ def seed(f: Frame, stmt: ast.SeedStmt) -> Steps[None]:
         f.block.body.append(Seed(stmt.span, value))
 
 
-@handles(ast.Use, ast.Checkpoint, ast.VjpDef)
+@handles(ast.Checkpoint)
 def later(f: Frame, stmt: ast.Stmt) -> None:
-    what = {ast.Use: "`use`", ast.Checkpoint: "`checkpoint`", ast.VjpDef: "a custom `vjp`"}
-    not_yet(f, what[type(stmt)], stmt.span)
+    not_yet(f, "`checkpoint`", stmt.span)
 
 
-@handles(ast.FnDef)
-def function(f: Frame, stmt: ast.FnDef) -> None:
-    """Functions are checked where they are called."""
+@handles(ast.FnDef, ast.VjpDef)
+def function(f: Frame, stmt: ast.FnDef | ast.VjpDef) -> None:
+    """Functions are checked where they are called, and their derivative rules with them."""
     if f.blocks_deep or f.outer is not None:
-        f.error("E0108", "`fn` stands at top level only, outside loops, branches and functions", stmt.name.span)
+        word = "fn" if isinstance(stmt, ast.FnDef) else "vjp"
+        f.error("E0108", f"`{word}` stands at top level only, outside loops, branches and functions", stmt.name.span)
+
+
+@handles(ast.Use)
+def use(f: Frame, stmt: ast.Use) -> None:
+    """Modules are here already."""
+    if f.blocks_deep or f.outer is not None:
+        f.error("E0228", "`use` stands at top level only, before all other statements", stmt.span)
 
 
 @handles(ast.Default)

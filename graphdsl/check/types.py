@@ -183,3 +183,18 @@ def match_dim(f: Frame, value: Value, axis: int, wanted: Bound, span: Span, wher
     failing = Block([], [Fail(span, faults.DIM, (found, target, number), labels=labels)])
     f.block.body.append(If(span, f.value("ne", span, found, target), failing, Block(), ()))
     return True
+
+
+def seed_for(f: Frame, value: Value, like: Value, dtype: DType, span: Span, what: str) -> Value | None:
+    """A cotangent or tangent: of the shape of `like`."""
+    fitted = convert_freely(f, value, dtype, span, what)
+    if fitted is None:
+        return None
+    if fitted.type.rank != like.type.rank:
+        f.error("E0406", f"{what} must be shaped like {like.type}, and is {value.type}", span)
+        return None
+    for axis, dim in enumerate(like.type.shape):
+        wanted = like if fitted.type.shape[axis] is dim else f.size(like, axis, span)
+        if not match_dim(f, fitted, axis, Bound(dim, wanted), span):
+            return None
+    return converted(f, fitted, Type(dtype, like.type.shape), span)

@@ -12,6 +12,7 @@ from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import expression
 from graphdsl.check.functions import top_level
 from graphdsl.check.instances import Callee, Instance, Passed, new_frame
+from graphdsl.check.modules import is_standard
 from graphdsl.check.results import check_body
 from graphdsl.check.types import declared_type
 from graphdsl.check.values import POISON, Binding, Named, Slot, Tensor
@@ -31,8 +32,8 @@ def check_uncalled(f: Frame) -> Steps[None]:
 
 def _uncalled(f: Frame) -> Iterator[Callee]:
     """One after another, as checking one may call others, and make lambdas."""
-    for node in f.shared.outline.functions.values():
-        if node not in f.shared.called:
+    for node in (*f.shared.outline.functions.values(), *f.shared.outline.rules.values()):
+        if node not in f.shared.called and not is_standard(node.span.source):
             yield Named(node)
     done: set[ast.Lambda] = set()
     while left := [c for c in f.shared.closures.values() if c.node not in f.shared.called and c.node not in done]:
@@ -49,7 +50,9 @@ def _check(f: Frame, callee: Callee) -> Steps[None]:
     if isinstance(callee, Named):
         for param in callee.node.params:
             if param.default is not None:
-                yield expression(top_level(g), param.default)
+                view = top_level(g)
+                with view.inside(param.default.span.source):
+                    yield expression(view, param.default)
     yield check_body(g, callee)
 
 

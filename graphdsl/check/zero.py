@@ -9,7 +9,7 @@ from typing import Any
 from graphdsl.check.context import Asked
 from graphdsl.check.printing import source_text
 from graphdsl.core.between import Between
-from graphdsl.core.ir import Apply, Call, For, If, Leaf, ParamTarget, Value, While
+from graphdsl.core.ir import Apply, Call, Custom, For, If, Leaf, ParamTarget, Value, While
 from graphdsl.core.links import Links
 from graphdsl.core.structure import operands
 from graphdsl.source.diagnostic import Diagnostic, Label
@@ -58,7 +58,25 @@ def _reason(links: Links, walk: Between, target: Value, y: str, name: str) -> tu
         how = _short(stop.op.name if written.startswith(f"{stop.op.name}(") else written, "what stands")
         label = Label(stop.span, "no derivative passes through here")
         return f"{name} reaches {y} only through {how} at line {stop.span.line}", None, (label,)
+    custom = _past(links, walk, target)
+    if custom is not None:
+        how = _short(source_text(custom.span), "a call")
+        message = f"{name} reaches {y} only through {how} at line {custom.span.line}, and not by its arguments"
+        hint = "a function with a derivative rule of its own has a derivative by its arguments alone: pass it as one"
+        return message, hint, (Label(custom.span, "this call has such a rule"),)
     return f"{y} does not depend on {name}", None, ()
+
+
+def _past(links: Links, walk: Between, target: Value) -> Custom | None:
+    """A call that reads the target otherwise than as an argument for which its own derivative rule gives a cotangent."""
+    every = _all_sources(links)
+    needed = _backwards(every, walk.derive.y)
+    past = (c for c in links.customs if needed.intersection(c.outs) and _reads(every, c, target))
+    return min(past, key=lambda c: c.span.start, default=None)
+
+
+def _reads(every: dict[Any, list[Any]], custom: Custom, target: Value) -> bool:
+    return any(target in _backwards(every, result) for result in custom.results)
 
 
 def _fresh_leaf(links: Links, walk: Between, target: Value) -> Leaf | None:

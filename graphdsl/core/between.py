@@ -19,6 +19,7 @@ from graphdsl.core.ir import (
     Block,
     Call,
     Convert,
+    Custom,
     Derive,
     For,
     Func,
@@ -259,6 +260,10 @@ class Between:
                 for i, arg in enumerate(args):
                     if any(receives(op, i, arg, out) for out in live):
                         self.add(arg, state)
+            case Custom(args=args, given=given):
+                for source in (*args, *given):
+                    if source.type.dtype.is_float:
+                        self.add(source, state)
             case Derive(y=y, seed=seed):
                 self.through[instr] = None
                 self.add(y, state)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphdsl.core.ir import Call, Func
+from graphdsl.core.ir import Call, Custom, Func
 from graphdsl.core.structure import walk
 
 
 def functions(main: Func) -> list[Func]:
-    """The functions that `main` calls, directly or not, each once, in order of first call; without `main`."""
+    """The functions that `main` calls, directly or not, each once, in order of first call; without `main`. A derivative rule
+    is called where the function is whose rule it is.
+    """
     found: dict[Func, None] = {}
     todo = [main]
     while todo:
@@ -43,4 +45,9 @@ def has_recursion(main: Func) -> bool:
 
 
 def _called(func: Func) -> list[Func]:
-    return list(dict.fromkeys(i.func for i in walk(func.body) if isinstance(i, Call)))
+    found: dict[Func, None] = {}
+    for instr in walk(func.body):
+        match instr:
+            case Call(func=inner) | Custom(rule=inner):
+                found[inner] = None
+    return list(found)

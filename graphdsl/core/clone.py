@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphdsl.core.ir import Block, Call, Func, Value
+from graphdsl.core.ir import Block, Call, Custom, Func, Value
 from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import operands, rebuilt, regions, results
 
@@ -51,8 +51,11 @@ def _block(
         for region in regions(instr):
             inner[region] = yield _block(region, values, func, copied)
         made: Any = rebuilt(instr, read, make, inner.__getitem__)
-        if func is not None and isinstance(made, Call):
-            made.func = func(made.func)
+        match made:
+            case Call() if func is not None:
+                made.func = func(made.func)
+            case Custom() if func is not None:
+                made.rule = func(made.rule)
         copied(instr, made)
         copy.body.append(made)
     copy.yields = [read(v) for v in block.yields]

@@ -159,6 +159,23 @@ class Call:
     outs: tuple[Value, ...]
 
 
+@dataclass(eq=False, repr=False, slots=True)
+class Custom:
+    """What a call of a function with a derivative rule of its own gave: `outs` are `results`, as new values, from which a
+    walk goes on to `args` by `rule` instead of into the call (whose arguments are cut off: no derivative enters it).
+
+    All are floats. The rule is a function of `given` (the arguments, and whatever else it reads), of `outs`, and of a
+    cotangent for each of these; it gives one for each of `args`.
+    """
+
+    span: Span
+    rule: Func
+    args: tuple[Value, ...]
+    given: tuple[Value, ...]
+    results: tuple[Value, ...]
+    outs: tuple[Value, ...]
+
+
 @dataclass(frozen=True)
 class ParamTarget:
     """The leaf of this param on which `y` last depended (`graphdsl grad`)."""
@@ -168,7 +185,8 @@ class ParamTarget:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Derive:
-    """A derivative. grad: `outs[i]` is dy/d(targets[i]); vjp: `seed` is the cotangent.
+    """A derivative. grad: `outs[i]` is dy/d(targets[i]); vjp: `seed` is the cotangent. `higher`: it may be differentiated
+    in its turn. `fails`: a `Custom` rule that can fail may be called.
 
     `jvp`, `jacobian`, `hessian` and `hvp` are written in these by the time they are here.
     """
@@ -179,6 +197,8 @@ class Derive:
     targets: tuple[Value | ParamTarget, ...]
     seed: Value | None
     outs: tuple[Value, ...]
+    higher: bool = False
+    fails: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +252,24 @@ class Seed:
 
 NAMELESS = "->"  # the name of functions that have none in the program
 
-Instr = Apply | Const | Convert | Leaf | Feed | Undef | If | While | For | Call | Derive | Print | Fail | Save | Seed
+Instr = (
+    Apply
+    | Const
+    | Convert
+    | Leaf
+    | Feed
+    | Undef
+    | If
+    | While
+    | For
+    | Call
+    | Custom
+    | Derive
+    | Print
+    | Fail
+    | Save
+    | Seed
+)
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator
 from typing import Any
 
 from graphdsl.core.call_graph import functions
-from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Value, While
+from graphdsl.core.ir import Apply, Block, Call, Convert, Custom, Derive, For, Func, If, Value, While
 from graphdsl.core.structure import regions, results
 from graphdsl.ops.op import Op
 from graphdsl.source.record import dataclass
@@ -63,6 +63,7 @@ class Links:
         self.leaves: dict[Node, list[Value]] = defaultdict(list)  # as what a function gives: the results of its calls
         self.effects: dict[Node, list[Value]] = defaultdict(list)  # from a param of a function to memory it was given
         self.derives: list[Derive] = []
+        self.customs: list[Custom] = []
         self.calls: dict[Call, Block] = {}  # with the block in which they stand
         self._params: dict[Exit, frozenset[int]] = {}
         self._numbers = {func: {p: i for i, p in enumerate(func.body.params)} for func in self.funcs}
@@ -201,6 +202,8 @@ class Links:
         match instr:
             case Derive():
                 self.derives.append(instr)
+            case Custom():
+                self.customs.append(instr)
             case Call():
                 self.calls[instr] = parent
         self.link(instr)
@@ -265,6 +268,11 @@ class Links:
                     if self.carries(out):
                         self.leaves[result].append(out)
                         self.origins[out].append(result)
+            case Custom(args=args, given=given, outs=outs):
+                for out in outs:
+                    for source in dict.fromkeys((*args, *given)):  # the derivative may depend on all that is given
+                        if source.type.dtype.is_float:
+                            self.makes(source, out)
             case Derive(y=y, seed=seed, outs=outs):
                 for out in outs:
                     self.makes(y, out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphdsl.core.call_graph import functions
-from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Leaf, Program, Value, While
+from graphdsl.core.ir import Apply, Block, Call, Convert, Custom, Derive, For, Func, If, Leaf, Program, Value, While
 from graphdsl.core.printer import show_func
 from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import form, operands, regions, results
@@ -102,6 +102,10 @@ class _Check:
             case Call(func=func, args=args, outs=outs):
                 self.join(args, func.body.params, instr)
                 self.join(func.body.yields, outs, instr)
+            case Custom(rule=rule, args=args, given=given, results=made, outs=outs):
+                self.join(made, outs, instr)
+                self.join((*given, *outs, *outs), rule.body.params, instr)
+                self.join(rule.body.yields, args, instr)
             case Leaf(arg=arg, out=out):
                 self.join((arg,), (out,), instr)
             case Convert(arg=arg, out=out):

@@ -31,7 +31,7 @@ def derive(
         if place in found:
             results.append(_converted(found[place], type))
         else:
-            results.append(_zeros(value, type))
+            results.append(zeros(value, type))
     return results
 
 
@@ -54,7 +54,7 @@ def derive_recorded(
     results: list[Any] = []
     for place, value, type in zip(places, values, types, strict=True):
         if place not in found:
-            results += [_zeros(value, type), None]
+            results += [zeros(value, type), None]
         elif _converted(found[place][0], type) is found[place][0]:
             results += found[place]
         else:
@@ -66,7 +66,8 @@ def _places(y: Node | None, targets: Sequence[Target]) -> list[int | None]:
     return [None if n is None else last_leaf(y, n) if isinstance(n, str) else origin(n)[0] for n in targets]
 
 
-def _zeros(value: Any, type: Type) -> Any:
+def zeros(value: Any, type: Type) -> Any:
+    """A cotangent of zeros for a value (None: of which only the type is known)."""
     if type.rank:
         shape = np.shape(value) if value is not None else [d if isinstance(d, int) else 0 for d in type.shape]
         return np.zeros(shape, type.dtype.numpy)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from graphdsl.core import ir
 from graphdsl.core.ir import Instr
 from graphdsl.eager import applied
+from graphdsl.eager.custom import CustomRule
 
 if TYPE_CHECKING:
     from graphdsl.eager.function import FunctionWriter
@@ -36,6 +37,8 @@ def write(w: FunctionWriter, instr: Instr) -> None:
                 w.add("within(rt)", instr)
         case ir.Call():
             _call(w, instr)
+        case ir.Custom():
+            _custom(w, instr)
         case ir.Derive():
             _derive(w, instr)
         case ir.Seed(arg=arg):
@@ -85,6 +88,26 @@ def _call(w: FunctionWriter, instr: ir.Call) -> None:
     w.add(f"{w.tuple(outs) if outs else '_'} = {w.module.callee(instr.func)}({', '.join(args)})", instr)
     if w.module.counts_calls:  # where the call fails, the run ends
         w.add("rt.active_calls -= 1", instr)
+
+
+def _custom(w: FunctionWriter, instr: ir.Custom) -> None:
+    """What the call gave, with nodes whose rule calls the function that `rule` is."""
+    recorder = w.recorder
+    for out, result in zip(instr.outs, instr.results, strict=True):
+        w.add(f"{w.target(out)} = {w.value(result)}", instr)
+    if not any(map(recorder.tracks, instr.outs)):
+        return
+    rule = w.module.constant(CustomRule(instr, recorder.tracks), "r")
+    read = (*instr.given, *instr.outs)
+    function = w.module.callee(instr.rule)
+    parts = [
+        w.tuple([w.node(a) for a in instr.args]),
+        f"counted(rt, {function})" if w.module.counts_calls else function,
+        w.tuple([w.value(v) for v in read]),
+        w.tuple([w.node(v) for v in instr.given]),
+    ]
+    nodes = [w.node_target(out) if recorder.tracks(out) else "_" for out in instr.outs]
+    w.add(f"{w.tuple(nodes)} = {rule}.made({', '.join(parts)})", instr)
 
 
 def _derive(w: FunctionWriter, instr: ir.Derive) -> None:

@@ -154,7 +154,9 @@ class _Walk:
         match instr:
             case ir.Apply(op=op, fails=fails):
                 return fails or op.effect is not Effect.NONE
-            case ir.Const() | ir.Convert() | ir.Leaf() | ir.Undef() | ir.Feed() | ir.Derive():
+            case ir.Derive(fails=fails):
+                return fails
+            case ir.Const() | ir.Convert() | ir.Leaf() | ir.Undef() | ir.Feed() | ir.Custom():
                 return False
             case _:
                 return True

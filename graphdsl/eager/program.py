@@ -17,6 +17,7 @@ from graphdsl.core.call_graph import has_recursion
 from graphdsl.core.ir import Func, Program, Value
 from graphdsl.core.steps import run as run_steps
 from graphdsl.core.structure import walk
+from graphdsl.eager.custom import called
 from graphdsl.eager.derive import derive, derive_recorded
 from graphdsl.eager.function import FunctionWriter
 from graphdsl.eager.liveness import analyse
@@ -137,6 +138,8 @@ class Compiled:
         while step is not None:
             if step.tb_frame.f_globals is space and (place := self.module.places[step.tb_lineno]) is not None:
                 reached.append((place, step.tb_frame))
+            elif (call := called(step.tb_frame)) is not None:
+                reached.append((Place(call, ()), step.tb_frame))
             step = step.tb_next
         trail: list[Label] = []
         for place, frame in reached[-MOST_TRAIL - 1 :]:  # the last one is no step of the way

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import repeat
 from math import inf, nan, sqrt
 from typing import Any
@@ -56,6 +56,18 @@ def deeper(rt: Runtime) -> None:
     rt.active_calls += 1
 
 
+def counted(rt: Runtime, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function, whose calls are counted."""
+
+    def call(*args: Any) -> Any:
+        deeper(rt)
+        result = function(*args)
+        rt.active_calls -= 1
+        return result
+
+    return call
+
+
 # ---- effects ----------------------------------------------------------------------------------
 
 
@@ -93,6 +105,7 @@ SUPPORT: dict[str, Any] = {
     "allow": allow,
     "failure": failure,
     "inf": inf,
+    "counted": counted,
     "deeper": deeper,
     "nan": nan,
     "repeat": repeat,

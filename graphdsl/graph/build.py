@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from graphdsl.core.call_graph import callees_first, functions
 from graphdsl.core.clone import clone_block
-from graphdsl.core.ir import Block, Derive, Func, Program, Value
+from graphdsl.core.ir import Block, Custom, Derive, Func, Program, Value
 from graphdsl.graph.between import GraphBetween
 from graphdsl.graph.forms import prepare
 from graphdsl.graph.ir import Result
@@ -106,9 +106,13 @@ def in_order(main: Func, walks: dict[Derive, GraphBetween], links: GraphLinks) -
 
 
 def _finish(main: Func, same: dict[Value, Value]) -> None:
-    """Replace values that are others by now, and results of derivatives by what they are equal to."""
+    """Replace values that are others by now, and results of derivatives, and of calls with rules, by what they equal."""
     for block in blocks_of(main):
-        results = [i for i in graph_body(block) if isinstance(i, Result)]
-        same.update((i.out, i.arg) for i in results)
-        block.body = [i for i in block.body if not isinstance(i, Result)]
+        for instr in graph_body(block):
+            match instr:
+                case Result(arg=arg, out=out):
+                    same[out] = arg
+                case Custom(results=results, outs=outs):
+                    same.update(zip(outs, results, strict=True))
+        block.body = [i for i in graph_body(block) if not isinstance(i, Result | Custom)]
     rename(main, same)

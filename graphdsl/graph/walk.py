@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from graphdsl.core.emit import Emit
-from graphdsl.core.ir import Apply, Block, Call, Convert, Derive, For, Func, If, Leaf, ParamTarget, Value, While
+from graphdsl.core.ir import Apply, Block, Call, Convert, Custom, Derive, For, Func, If, Leaf, ParamTarget, Value, While
 from graphdsl.core.links import Node
 from graphdsl.core.rules import Template, Use, inline, vjp_template
 from graphdsl.core.steps import Steps
 from graphdsl.core.structure import results
-from graphdsl.graph import regions
+from graphdsl.graph import custom, regions
 from graphdsl.graph.between import GraphBetween
 from graphdsl.graph.frames import Frames
 from graphdsl.graph.ir import NewShadow, Push, Put, Read, Record, Result, Take
@@ -260,6 +260,9 @@ class Walk(ABC):
             case Apply():
                 if any(t is not None for t in totals):
                     self.apply(instr, totals, state)
+            case Custom():
+                if any(t is not None for t in totals):
+                    custom.contribute(self, instr, totals, state)
             case Result(arg=arg):
                 self.pass_on(arg, totals[0], state)
             case Read():
@@ -278,9 +281,9 @@ class Walk(ABC):
                 h[instr.arg] = either(self.emit, h.pop(instr.out), h.get(instr.arg, False))
         total = state.sums.pop(instr.out, None)
         if total is not None and self.wants(instr.arg, state):
-            self._contribute(instr.arg, self.emit.convert(total, instr.arg.type.dtype), total, state)
+            self.contribute(instr.arg, self.emit.convert(total, instr.arg.type.dtype), total, state)
 
-    def _contribute(self, value: Value, part: Value, total: Value, state: State) -> None:
+    def contribute(self, value: Value, part: Value, total: Value | None, state: State) -> None:
         """Add a converted cotangent, which may be -0.0, to a sum."""
         before = state.sums.get(value)
         if before is None and part is not total:

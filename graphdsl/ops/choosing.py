@@ -229,6 +229,17 @@ STOP_GRADIENT = Op(
 )
 
 
+VANISH = Op(
+    name="vanish",
+    doc="+0.0, with the derivative that `x` has: what a derivative rule gives for cotangents that are all 0.",
+    typing=selection,
+    compute=Elementwise(lambda code, x: code.const(x.dtype, 0.0), python="0.0"),
+    vjp=(lambda e, g, y, x: g,),
+    bound=0.0,
+    group=GROUP,
+)
+
+
 def _cast_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
     (x,) = types
     out: DType = attrs["dtype"]

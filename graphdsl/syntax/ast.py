@@ -369,3 +369,4 @@ class Module:
     source: Source
     body: list[Stmt]
     comments: list[Span] = field(default_factory=list)
+    defaults: dict[Source, str] = field(default_factory=dict)  # the default floats of modules that say one

@@ -34,6 +34,16 @@ def children(node: Node) -> Iterator[Node]:
                     yield item
 
 
+def replace_children(node: Node, swap: Callable[[Node], Node]) -> None:
+    """Put other nodes in the place of those directly below."""
+    for name in _parts(type(node)):
+        part = getattr(node, name)
+        if isinstance(part, Node):
+            setattr(node, name, swap(part))
+        elif isinstance(part, tuple | list):
+            setattr(node, name, type(part)(swap(item) if isinstance(item, Node) else item for item in part))
+
+
 def walk(roots: Node | Iterable[Node], enter: Callable[[Node], bool] | None = None) -> Iterator[Node]:
     """Every node, parents first, in order. Below a node for which `enter` is false nothing is visited."""
     stack: list[Iterator[Node]] = [iter((roots,) if isinstance(roots, Node) else roots)]

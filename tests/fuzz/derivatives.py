@@ -58,7 +58,7 @@ def product(w: Writer, scope: Scope) -> list[str] | None:
     x = w.pick(names)
     same = [n for n in names if scope.names[n].dtype == scope.names[x].dtype]
     y = w.recent(same)
-    of, along = ("jvp", x) if w.chance(50) else ("vjp", y)
+    of, along = ("jvp", x) if w.chance(50) and not w.ruled else ("vjp", y)
     result = w.fresh("d")
     line = f"{result} = {of}({y}, {x}, {w.expression(scope, scope.names[along], 2)})"
     scope.names[result] = scope.names[y if of == "jvp" else x]

@@ -51,18 +51,34 @@ MAPS = (
     "fn {name}(x) { if sum(x) < {.} { return {=} }; return {=} }",
 )
 
+RULES = (
+    "vjp {name}(x; y, g) = g * {=}",
+    "vjp {name}(x; y, g) = g * {=}",
+    "vjp {name}(x; y, g) = {=}",
+    "vjp {name}(x; y, g) = g * {name}(x) + {.} * y",
+    "vjp {name}(x; y, g) = {name}(g) * {=}",
+    "vjp {name}(x; y, g) { z = {=}; return g * grad(sum(z * z), x) }",
+    "vjp {name}(x; y, g) { h = g; for i in 0..2 { h = h * {=} }; return h }",
+    "vjp {name}(x; y, g) { if sum(g) > {.} { return g * {=} }; return y * {.} }",
+    "vjp {name}(x; y, g) { if sum(g) < {.} { assert sum(x) < {.} }; return g * {.} }",
+)
+"""Derivative rules for functions of a map's form: right, wrong, and not linear in the cotangent."""
+
 
 def declare(w: Writer, outer: dict[str, Kind]) -> list[str]:
     """Some functions of each table; `outer` are names of the top level that they may read."""
     lines = []
+    w.ruled = w.chance(30)
     for _ in range(w.number(1, 2)):
         name = w.fresh("m")
         lines.append(body(w, w.pick(MAPS), name, {"x": Kind("f64", ANY)} | outer))
+        if w.ruled:
+            lines.append(body(w, w.pick(RULES), name, {n: Kind("f64", ANY) for n in "xyg"} | outer))
         w.maps[name] = 0
     names = {"x": Kind("f64", ANY), "f(x)": Kind("f64", ANY)} | outer
     for table, most in ((OPERATORS, 3), (THROUGH, 2)):
         for _ in range(w.number(1, most)):
-            order, text = w.pick(table)
+            order, text = w.pick([row for row in table if not (w.ruled and "jvp" in row[1])])
             if table is THROUGH:
                 inner = w.pick(w.operators)
                 order += max(w.operators[inner], w.operators[first := w.pick(w.operators)]) - 1
