@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from graphdsl.check.branches import DEAD, EXIT, FALLS, LOST, RESULT, Flow, Path, merge, trial
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import handles, statement
 from graphdsl.check.expect import condition, int_scalar
-from graphdsl.check.values import NOTHING, Binding, Slot
+from graphdsl.check.reads import inner_blocks, names_set
+from graphdsl.check.values import NOTHING, POISON, Slot
 from graphdsl.core.ir import Block, Seed, Value
 from graphdsl.core.steps import Steps
 from graphdsl.source.record import dataclass
-from graphdsl.source.span import Span
 from graphdsl.syntax import ast
 
 NO_NAMES: frozenset[str] = frozenset()
@@ -166,8 +168,29 @@ def seed(f: Frame, stmt: ast.SeedStmt) -> Steps[None]:
 
 
 @handles(ast.Checkpoint)
-def later(f: Frame, stmt: ast.Stmt) -> None:
-    not_yet(f, "`checkpoint`", stmt.span)
+def checkpoint(f: Frame, stmt: ast.Checkpoint) -> Steps[None]:
+    """Statements like those around: what is recomputed is no matter of meaning."""
+    leaving = list(_leaving(stmt.body))
+    for inner in leaving:
+        f.error("E0106", "no `break`, `continue`, `return` or `:=` leads out of a `checkpoint`", inner.span)
+    if leaving:
+        for name in names_set(stmt.body.body):
+            f.names.set(name, Slot(POISON, stmt.span))
+        return
+    f.blocks_deep += 1
+    yield body(f, stmt.body.body)
+    f.blocks_deep -= 1
+
+
+def _leaving(block: ast.BlockNode) -> Iterator[ast.Stmt]:
+    """The statements in a block that have an effect on what comes after it, other than by names."""
+    todo: list[tuple[ast.Stmt, bool]] = [(stmt, False) for stmt in reversed(block.body)]
+    while todo:
+        stmt, in_loop = todo.pop()
+        if isinstance(stmt, ast.Return | ast.Update) or (isinstance(stmt, ast.Break | ast.Continue) and not in_loop):
+            yield stmt
+        loop = in_loop or isinstance(stmt, ast.WhileStmt | ast.ForStmt)
+        todo += [(s, loop) for inner in reversed(inner_blocks(stmt)) for s in reversed(inner.body)]
 
 
 @handles(ast.FnDef, ast.VjpDef)
@@ -188,8 +211,3 @@ def use(f: Frame, stmt: ast.Use) -> None:
 @handles(ast.Default)
 def done_before(f: Frame, stmt: ast.Default) -> None:
     """`default` was read before all."""
-
-
-def not_yet(f: Frame, what: str, span: Span) -> Binding:
-    """What a later version brings."""
-    return f.error("E0900", f"{what} is not here yet", span)
