@@ -29,8 +29,7 @@ def analyse(program: Program, asked: Asked, forwards: Collection[Value] = ()) ->
         _mark(links, between)
         found.extend(_from_outside(links, between))
     found.extend(_unfixed_orders(walks))
-    for derive in links.derives:
-        derive.higher = any(out.tracked or out.leaf for out in derive.outs)
+    _mark_higher(links)
     if links.customs:
         found.extend(_custom_rules(links, walks, forwards))
     if not found:
@@ -58,17 +57,29 @@ def _mark(links: Links, walk: Between) -> None:
                 node.leaf = True
 
 
+def _mark_higher(links: Links) -> None:
+    """`higher`; and where that is so, all that rules compute may be differentiated again, derivatives in them included."""
+    for derive in links.derives:
+        derive.higher = any(out.tracked or out.leaf for out in derive.outs)
+    if links.customs and any(derive.higher for derive in links.derives):
+        for custom in links.customs:
+            for func in (custom.rule, *functions(custom.rule)):
+                _mark_all(func)
+        for derive in links.derives:
+            derive.higher = any(out.tracked or out.leaf for out in derive.outs)
+
+
 # ---- rules of functions' own ------------------------------------------------------------------
 
 
 def _custom_rules(links: Links, walks: list[Between], forwards: Collection[Value]) -> Iterator[Diagnostic]:
-    """Mark which derivatives call rules that may fail, and what rules compute where that is differentiated again; a `jvp`
-    through one is an error."""
+    """Mark which derivatives call rules that may fail; a `jvp` through one is an error."""
     reached = _reached(links, walks)
     for derive, customs in reached.items():
-        derive.fails = any(_may_fail(custom.rule) for custom in customs)
-        if customs and derive.outs[0] in forwards:
-            custom = min(customs, key=lambda c: c.span.start)
+        rules = [custom for custom in customs if not custom.through]
+        derive.fails = any(_may_fail(custom.rule) for custom in rules)
+        if rules and derive.outs[0] in forwards:
+            custom = min(rules, key=lambda c: c.span.start)
             yield Diagnostic(
                 "E0410",
                 "a `jvp` cannot go through a function with a derivative rule of its own, which only leads backwards",
@@ -76,10 +87,6 @@ def _custom_rules(links: Links, walks: list[Between], forwards: Collection[Value
                 "use `vjp` or `jacobian`, or write the function without its `vjp`",
                 (Label(custom.span, "this call has such a rule"),),
             )
-    if any(derive.higher for derive in links.derives):
-        for custom in links.customs:
-            for func in (custom.rule, *functions(custom.rule)):
-                _mark_all(func)
 
 
 def _reached(links: Links, walks: list[Between]) -> dict[Derive, set[Custom]]:

@@ -183,6 +183,22 @@ class Frame:
         assert isinstance(out, Value)
         return out
 
+    def same(self, value: Value) -> Value:
+        """A new value of the core that is to hold the same: all that is known of the one is known of the other."""
+        new = Value(value.type, value.name)
+        tables: tuple[dict[Value, Any], ...] = (
+            self.shared.sizes,
+            self.shared.shapes,
+            self.shared.claimed,
+            self.shared.made,
+        )
+        for known in tables:
+            if value in known:
+                known[new] = known[value]
+        if value in self.shared.derived:
+            self.shared.derived.add(new)
+        return new
+
     # ---- problems ----
 
     def error(

@@ -18,6 +18,7 @@ from graphdsl.check.problems import in_order, nearest
 from graphdsl.check.statements import body
 from graphdsl.check.uncalled import check_uncalled
 from graphdsl.check.values import Slot, Tensor, Tuple, has_poison
+from graphdsl.core.checkpoints import lower
 from graphdsl.core.ir import Derive, Func, ParamTarget, Program, Value
 from graphdsl.core.steps import run
 from graphdsl.ops.op import Setting
@@ -82,6 +83,8 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
         _derivatives(f, program, request, _params(module))
         if shared.problems.found:
             raise WrongRequest(*shared.problems.found)
+    if not shared.problems.found:
+        lower(program)
     if not shared.problems.found and (shared.derives or program.derivatives):
         shared.problems.found += analyse(program, shared.asked, shared.forwards)
     problems = in_order(shared.problems.found)

@@ -9,9 +9,10 @@ from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import handles, statement
 from graphdsl.check.expect import condition, int_scalar
 from graphdsl.check.reads import inner_blocks, names_set
-from graphdsl.check.values import NOTHING, POISON, Slot
-from graphdsl.core.ir import Block, Seed, Value
+from graphdsl.check.values import NOTHING, POISON, Slot, rebuild_slot
+from graphdsl.core.ir import Block, Checkpoint, Seed, Value
 from graphdsl.core.steps import Steps
+from graphdsl.core.structure import results
 from graphdsl.source.record import dataclass
 from graphdsl.syntax import ast
 
@@ -169,7 +170,7 @@ def seed(f: Frame, stmt: ast.SeedStmt) -> Steps[None]:
 
 @handles(ast.Checkpoint)
 def checkpoint(f: Frame, stmt: ast.Checkpoint) -> Steps[None]:
-    """Statements like those around: what is recomputed is no matter of meaning."""
+    """Statements like those around, whose values are not kept for derivatives."""
     leaving = list(_leaving(stmt.body))
     for inner in leaving:
         f.error("E0106", "no `break`, `continue`, `return` or `:=` leads out of a `checkpoint`", inner.span)
@@ -177,9 +178,20 @@ def checkpoint(f: Frame, stmt: ast.Checkpoint) -> Steps[None]:
         for name in names_set(stmt.body.body):
             f.names.set(name, Slot(POISON, stmt.span))
         return
-    f.blocks_deep += 1
-    yield body(f, stmt.body.body)
-    f.blocks_deep -= 1
+    path: Path = yield trial(f, body(f, stmt.body.body))
+    made = {v for instr in path.block.body for v in results(instr)}
+    outs: dict[Value, Value] = {}
+
+    def out(value: Value) -> Value:
+        if value in made and value not in outs:
+            outs[value] = f.same(value)
+        return outs.get(value, value)
+
+    for name, slot in path.changes.items():
+        kept = slot is None or slot is DEAD or slot is LOST
+        f.names.set(name, slot if slot is None or kept else rebuild_slot(slot, out))
+    path.block.yields = list(outs)
+    f.block.body.append(Checkpoint(stmt.span, path.block, tuple(outs.values())))
 
 
 def _leaving(block: ast.BlockNode) -> Iterator[ast.Stmt]:

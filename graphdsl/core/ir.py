@@ -165,7 +165,8 @@ class Custom:
     walk goes on to `args` by `rule` instead of into the call (whose arguments are cut off: no derivative enters it).
 
     All are floats. The rule is a function of `given` (the arguments, and whatever else it reads), of `outs`, and of a
-    cotangent for each of these; it gives one for each of `args`.
+    cotangent for each of these; it gives one for each of `args`. `through`: the running sums of the arguments pass through
+    it; it is a function of `given`, of the cotangents, and of the sums so far, and gives the sums.
     """
 
     span: Span
@@ -173,6 +174,17 @@ class Custom:
     args: tuple[Value, ...]
     given: tuple[Value, ...]
     results: tuple[Value, ...]
+    outs: tuple[Value, ...]
+    through: bool = False
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Checkpoint:
+    """Instructions whose values are not to be kept for derivatives; `outs` are what it yields. Only the checker knows it:
+    `graphdsl.core.checkpoints` writes it in other instructions."""
+
+    span: Span
+    body: Block
     outs: tuple[Value, ...]
 
 
@@ -264,6 +276,7 @@ Instr = (
     | For
     | Call
     | Custom
+    | Checkpoint
     | Derive
     | Print
     | Fail
@@ -275,7 +288,8 @@ Instr = (
 @dataclass(eq=False, repr=False, slots=True)
 class Func:
     """A function checked for one kind of arguments. `body.params` are its params, then the outer names it reads;
-    `body.yields` its results. `derived`: it computes a derivative, and no call in the program is a call of it."""
+    `body.yields` its results. `derived`: it computes a derivative, or stands for a block; no call in the program is one
+    of it."""
 
     name: str
     body: Block

@@ -12,7 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator
 from typing import Any
 
 from graphdsl.core.call_graph import functions
-from graphdsl.core.ir import Apply, Block, Call, Convert, Custom, Derive, For, Func, If, Value, While
+from graphdsl.core.ir import Apply, Block, Call, Checkpoint, Convert, Custom, Derive, For, Func, If, Value, While
 from graphdsl.core.structure import regions, results
 from graphdsl.ops.op import Op
 from graphdsl.source.record import dataclass
@@ -252,6 +252,8 @@ class Links:
             case If(then=then, orelse=orelse, outs=outs):
                 self.join(then.yields, outs)
                 self.join(orelse.yields, outs)
+            case Checkpoint(body=body, outs=outs):
+                self.join(body.yields, outs)
             case While(inits=inits, cond=cond, body=body, outs=outs):
                 for targets in (cond.params, body.params, outs):
                     self.join(inits, targets)

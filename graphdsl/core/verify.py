@@ -102,9 +102,9 @@ class _Check:
             case Call(func=func, args=args, outs=outs):
                 self.join(args, func.body.params, instr)
                 self.join(func.body.yields, outs, instr)
-            case Custom(rule=rule, args=args, given=given, results=made, outs=outs):
+            case Custom(rule=rule, args=args, given=given, results=made, outs=outs, through=through):
                 self.join(made, outs, instr)
-                self.join((*given, *outs, *outs), rule.body.params, instr)
+                self.join((*given, *outs, *(args if through else outs)), rule.body.params, instr)
                 self.join(rule.body.yields, args, instr)
             case Leaf(arg=arg, out=out):
                 self.join((arg,), (out,), instr)

@@ -91,23 +91,23 @@ def _call(w: FunctionWriter, instr: ir.Call) -> None:
 
 
 def _custom(w: FunctionWriter, instr: ir.Custom) -> None:
-    """What the call gave, with nodes whose rule calls the function that `rule` is."""
+    """What the call gave, with nodes whose rule calls the function that `rule` is; these first, as an out may take the place
+    of what it was computed from."""
     recorder = w.recorder
-    for out, result in zip(instr.outs, instr.results, strict=True):
-        w.add(f"{w.target(out)} = {w.value(result)}", instr)
-    if not any(map(recorder.tracks, instr.outs)):
-        return
-    rule = w.module.constant(CustomRule(instr, recorder.tracks), "r")
-    read = (*instr.given, *instr.outs)
-    function = w.module.callee(instr.rule)
-    parts = [
-        w.tuple([w.node(a) for a in instr.args]),
-        f"counted(rt, {function})" if w.module.counts_calls else function,
-        w.tuple([w.value(v) for v in read]),
-        w.tuple([w.node(v) for v in instr.given]),
-    ]
-    nodes = [w.node_target(out) if recorder.tracks(out) else "_" for out in instr.outs]
-    w.add(f"{w.tuple(nodes)} = {rule}.made({', '.join(parts)})", instr)
+    results = [w.value(result) for result in instr.results]
+    if any(map(recorder.tracks, instr.outs)):
+        rule = w.module.constant(CustomRule(instr, recorder.tracks), "r")
+        function = w.module.callee(instr.rule)
+        parts = [
+            w.tuple([w.node(a) for a in instr.args]),
+            f"counted(rt, {function})" if w.module.counts_calls else function,
+            w.tuple([w.value(v) for v in instr.given]),
+            w.tuple(results),
+            w.tuple([w.node(v) for v in instr.given]),
+        ]
+        nodes = [w.node_target(out) if recorder.tracks(out) else "_" for out in instr.outs]
+        w.add(f"{w.tuple(nodes)} = {rule}.made({', '.join(parts)})", instr)
+    w.add(f"{w.tuple([w.target(out) for out in instr.outs])} = {w.tuple(results)}", instr)
 
 
 def _derive(w: FunctionWriter, instr: ir.Derive) -> None:

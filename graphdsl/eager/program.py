@@ -144,7 +144,7 @@ class Compiled:
         trail: list[Label] = []
         for place, frame in reached[-MOST_TRAIL - 1 :]:  # the last one is no step of the way
             trail += [trail_label(loop, trip) for loop, trip in place.trips(frame.f_locals)]
-            if isinstance(place.instr, ir.Call):
+            if isinstance(place.instr, ir.Call) and not place.instr.func.derived:
                 trail.append(trail_label(place.instr, 0))
         failed = reached[-1][0].instr
         return fault_diagnostic(fault, failed, trail[:-1] if isinstance(failed, ir.Call) else trail)

@@ -24,7 +24,8 @@ class Rule:
     """What the nodes of one kind share: they hold `count` parents.
 
     `first[i](cotangent, node)` is the contribution to the i-th parent, a running sum that begins with it;
-    `more[i](sum, cotangent, node)` the sum with it added. `recorded` has the same for pairs of value and node, and
+    `more[i](sum, cotangent, node)` the sum with it added. Or `joint(cotangent, node, sums, useful)` changes the sums of
+    all parents that are useful, at once. `recorded` has the same for pairs of value and node, and
     records what is computed.
     """
 
@@ -32,6 +33,7 @@ class Rule:
     param: str | None = None  # the param of which this is a leaf
     first: Sequence[Contribution] = ()
     more: Sequence[Contribution] = ()
+    joint: Callable[[Any, Node, dict[int, Any], dict[int, Node]], None] | None = None
     recorded: Rule
 
     def __init__(self, count: int = 0) -> None:
@@ -80,6 +82,9 @@ def backward(top: Node, seed: Any, wanted: set[int], record: bool = False, watch
         if number in wanted:
             found[number] = total
         rule = node[1].recorded if record else node[1]
+        if rule.joint is not None:
+            rule.joint(total, node, sums, useful)
+            continue
         for i, parent in enumerate(node[2 : rule.end]):
             if parent is not None and (key := parent[0]) in useful:
                 if watch is not None:

@@ -58,7 +58,7 @@ def _wanted(program: Program, name: str) -> tuple[Value, Value | None]:
 
 def _copy(main: Func) -> tuple[Func, dict[Value, Value]]:
     """A copy of a function and of all it calls; what became of the values of `main`."""
-    copies = {f: Func(f.name, Block(), f.span) for f in functions(main)}
+    copies = {f: Func(f.name, Block(), f.span, f.derived) for f in functions(main)}
     values: dict[Value, Value] = {}
     for func, copy in copies.items():
         copy.body = clone_block(func.body, {}, copies.__getitem__)

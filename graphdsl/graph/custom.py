@@ -18,6 +18,9 @@ def contribute(walk: Walk, instr: Custom, totals: list[Value | None], state: Sta
     if not any(walk.wants(arg, state) for arg in instr.args):
         return
     cotangents = [walk.zeros(o) if t is None else t for o, t in zip(instr.outs, totals, strict=True)]
+    if instr.through:
+        _pass_through(walk, instr, cotangents, state)
+        return
     given = [walk.frames.value(v) for v in (*instr.given, *instr.outs)]
     outs = tuple(Value(Type(a.type.dtype, a.type.shape)) for a in instr.args)
     branches = Block(), Block()
@@ -29,6 +32,15 @@ def contribute(walk: Walk, instr: Custom, totals: list[Value | None], state: Sta
     for arg, out in zip(instr.args, outs, strict=True):
         if walk.wants(arg, state):
             walk.contribute(arg, out, None, state)
+
+
+def _pass_through(walk: Walk, instr: Custom, cotangents: list[Value], state: State) -> None:
+    """The rule gives the running sums of the arguments."""
+    sums = [walk.total(arg, state) for arg in instr.args]
+    given = [walk.frames.value(v) for v in instr.given]
+    for arg, out in zip(instr.args, _called(walk, instr, [*given, *cotangents, *sums]), strict=True):
+        if walk.wants(arg, state):
+            state.sums[arg] = out
 
 
 def _called(walk: Walk, instr: Custom, given: list[Value]) -> list[Value]:

@@ -81,7 +81,7 @@ def saving_form(func: Func, saving: Saving) -> Func:
     """The function that also saves what a reverse walk may need."""
     if func in saving.forms:
         return saving.forms[func]
-    form = saving.forms[func] = Func(f"{func.name}'", Block(), func.span)
+    form = saving.forms[func] = Func(f"{func.name}'", Block(), func.span, func.derived)
     tape = Tape(func.span, param=True)
     values = {t.value: tape.value for t in saving.tapes if _within(t, func, saving)}
     copies = saving.copies[form] = {}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphdsl.ops import faults
 from graphdsl.ops.forms import XY, X, op1, op2
-from graphdsl.ops.op import Attrs, Composite, Elementwise, Op, Param, Setting, TypeProblem, Typing
+from graphdsl.ops.op import Attrs, Composite, Elementwise, Op, Param, Pointwise, Setting, TypeProblem, Typing
 from graphdsl.ops.type_rules import (
     arithmetic,
     broadcast,
@@ -16,7 +16,7 @@ from graphdsl.ops.type_rules import (
     logic,
     selection,
 )
-from graphdsl.ops.types import BOOL, I32, DType, Type
+from graphdsl.ops.types import BOOL, F64, I32, DType, Type
 
 if TYPE_CHECKING:
     from graphdsl.core.emit import Emit
@@ -237,6 +237,21 @@ VANISH = Op(
     vjp=(lambda e, g, y, x: g,),
     bound=0.0,
     group=GROUP,
+)
+
+
+def _seeded_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
+    return Typing(tuple(t.dtype for t in types), (Type(F64),))
+
+
+SEEDED = Op(
+    name="seeded",
+    doc="0.0, whose derivative by `y` is `g`: with a sum of these a walk begins at several values.",
+    typing=_seeded_types,
+    compute=Pointwise(lambda code, place, operands, sizes, attrs: code.const(F64, 0.0), lambda y, g: 0.0),
+    vjp=(lambda e, c, y, x, g: g, None),
+    bound=0.0,
+    group="derivatives",
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.fuzz.writer import Form, Function, Kind, Scope, Writer
 
 SHAPES = ((), (), (), (3,), (3,), (4,), (2, 3), (3, 2), (1,), (0,), (2,), (2, 2))
@@ -139,6 +141,13 @@ def repeat(w: Writer, scope: Scope) -> list[str] | None:
     ]
 
 
+def checkpoint(w: Writer, scope: Scope) -> list[str]:
+    """Statements computed again for derivatives, where nothing leads out of them: else they stand by themselves."""
+    lines = w.block(scope, w.number(1, 4))
+    leads_out = any(re.search(r"\b(break|continue|return)\b|:=", line) for line in lines)
+    return [line[4:] for line in lines] if leads_out else ["checkpoint {", *lines, "}"]
+
+
 def leave(w: Writer, scope: Scope) -> list[str] | None:
     """An early end of the trip, of the loop, or of the function."""
     ways = ["break", "continue"] if scope.in_loop else []
@@ -183,5 +192,6 @@ FORMS = {
     "branches": (Form(branch, 2),),
     "tuples": (Form(pack, 2), Form(unpack, 2)),
     "updates": (Form(update),),
+    "checkpoints": (Form(checkpoint, 2),),
 }
 """By what a program may be made of."""

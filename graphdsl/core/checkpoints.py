@@ -1,0 +1,165 @@
+"""`checkpoint { … }`: its block becomes a function with a derivative rule, which computes the block's values again.
+
+So what a walk back needs of the block lives as long as the rule runs. The running sums pass through the rule as they pass
+through any statements, so that no bit changes. Effects are not repeated: the rule's copy of the block has none.
+
+A block stays where it is if that could be told from outside: where a derivative inside reaches out of it, where a value that it
+gives may be a derivative's target, where it draws or loads; and where nothing is differentiated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from graphdsl.core.call_graph import functions
+from graphdsl.core.clone import clone_block, clone_value, free_values
+from graphdsl.core.effects import outward
+from graphdsl.core.emit import Emit
+from graphdsl.core.ir import (
+    Apply,
+    Block,
+    Call,
+    Checkpoint,
+    Convert,
+    Custom,
+    Derive,
+    Fail,
+    Func,
+    Print,
+    Program,
+    Save,
+    Value,
+)
+from graphdsl.core.links import Links, Node
+from graphdsl.core.structure import regions, walk
+from graphdsl.ops.op import Setting
+from graphdsl.ops.types import Type
+
+
+def lower(program: Program) -> None:
+    """Write every checkpoint of a program in other instructions."""
+    funcs = [*functions(program.main), program.main]
+    if any(isinstance(instr, Checkpoint) for func in funcs for instr in walk(func.body)):
+        lowering = _Lowering(program)
+        for func in funcs:
+            lowering.blocks(func.body)
+
+
+class _Lowering:
+    def __init__(self, program: Program) -> None:
+        self.setting = Setting(program.default_float)
+        links = Links(program.main)
+        self.derives = bool(links.derives)
+        self.held = _may_be(links, (t for d in links.derives for t in d.targets if isinstance(t, Value)))
+        self.silent: dict[Func, Func] = {}
+
+    def blocks(self, block: Block) -> None:
+        """The checkpoints in a block, the innermost first."""
+        todo = [(block, False)]
+        while todo:
+            block, ready = todo.pop()
+            if ready:
+                block.body = [new for instr in block.body for new in self._instructions(instr)]
+            else:
+                todo.append((block, True))
+                todo += [(inner, False) for instr in block.body for inner in regions(instr)]
+
+    def _instructions(self, instr: Any) -> Iterable[Any]:
+        if not isinstance(instr, Checkpoint):
+            return (instr,)
+        given = free_values(instr.body)
+        if self._stays(instr, given):
+            return _in_place(instr)
+        return self._apart(instr, given)
+
+    def _stays(self, instr: Checkpoint, given: list[Value]) -> bool:
+        return (
+            not self.derives
+            or not any(v.type.dtype.is_float for v in given)
+            or not any(v.type.dtype.is_float for v in instr.outs)
+            or not self.held.isdisjoint(instr.outs)
+            or any(isinstance(inner, Derive) for inner in walk(instr.body))
+            or any(not isinstance(inner, Print | Save) for inner in outward(Func("", instr.body, instr.span)))
+        )
+
+    def _apart(self, instr: Checkpoint, given: list[Value]) -> Iterable[Any]:
+        """A call of what the block is, cut off from derivatives, with the rule."""
+        func = Func("checkpoint", _with_params(instr.body, given), instr.span, derived=True)
+        emit = Emit(Block(), self.setting, instr.span)
+        args = tuple(emit.stop_gradient(v) if v.type.dtype.is_float else v for v in given)
+        floats = tuple(v for v in instr.outs if v.type.dtype.is_float)
+        made = {v: clone_value(v) for v in floats}
+        sources = tuple(v for v in given if v.type.dtype.is_float)
+        rule = self._rule(instr, given)
+        return (
+            *emit.block.body,
+            Call(instr.span, func, args, tuple(made.get(v, v) for v in instr.outs)),
+            Custom(instr.span, rule, sources, tuple(given), tuple(made.values()), floats, through=True),
+        )
+
+    def _rule(self, instr: Checkpoint, given: list[Value]) -> Func:
+        """What computes the block again, and walks back over it."""
+        block = _with_params(instr.body, given)
+        self._silence(block)
+        sources = [p for p in block.params if p.type.dtype.is_float]
+        made = [v for v in block.yields if v.type.dtype.is_float]
+        emit = Emit(block, self.setting, instr.span)
+        seeds = []
+        for value in (*made, *sources):  # backwards: the sums so far, then the last result first
+            cotangent = Value(Type(value.type.dtype, value.type.shape))
+            block.params.append(cotangent)
+            seeds.append(emit.seeded(value, cotangent))
+        total: Value = seeds[0]
+        for seed in seeds[1:]:
+            total = emit.add(total, seed)
+        block.yields = [Value(Type(v.type.dtype, v.type.shape)) for v in sources]
+        block.body.append(Derive(instr.span, "grad", total, tuple(sources), None, tuple(block.yields)))
+        return Func("checkpoint", block, instr.span, derived=True)
+
+    def _silence(self, block: Block) -> None:
+        """Take all effects away. What did not fail the first time does not fail now."""
+        todo = [block]
+        while todo:
+            here = todo.pop()
+            here.body = [instr for instr in here.body if not isinstance(instr, Print | Save | Fail)]
+            for instr in here.body:
+                match instr:
+                    case Apply():
+                        instr.fails = False
+                    case Call(func=func):
+                        instr.func = self._silent(func)
+                todo.extend(regions(instr))
+
+    def _silent(self, func: Func) -> Func:
+        """A function without its effects."""
+        if func not in self.silent:
+            copy = self.silent[func] = Func(func.name, Block(), func.span, func.derived)
+            copy.body = clone_block(func.body, {})
+            self._silence(copy.body)
+        return self.silent[func]
+
+
+def _with_params(block: Block, given: list[Value]) -> Block:
+    """A copy of a block whose params are the values from outside."""
+    inner = {v: clone_value(v) for v in given}
+    copy = clone_block(block, dict(inner))
+    copy.params = list(inner.values())
+    return copy
+
+
+def _in_place(instr: Checkpoint) -> Iterable[Any]:
+    pairs = zip(instr.body.yields, instr.outs, strict=True)
+    return (*instr.body.body, *(Convert(instr.span, value, out) for value, out in pairs))
+
+
+def _may_be(links: Links, values: Iterable[Value]) -> set[Node]:
+    """The values, and all that they may be under other names."""
+    found: set[Node] = set(values)
+    todo = list(found)
+    while todo:
+        for node in links.origins.get(todo.pop(), ()):
+            if node not in found:
+                found.add(node)
+                todo.append(node)
+    return found
