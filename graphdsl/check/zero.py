@@ -116,7 +116,7 @@ def _stopped(links: Links, walk: Between, target: Value) -> Apply | None:
         if isinstance(made, Apply):
             blocked = [a for a in made.args if a not in passing and target in _backwards(every, a)]
             stops += [_last_of_floats(links, every, target, made, a) for a in blocked]
-    return max(stops, key=lambda i: i.span.start, default=None)
+    return max(stops, key=lambda i: (i.span.start, i.span.end), default=None)
 
 
 def _last_of_floats(links: Links, every: dict[Any, list[Any]], target: Value, stop: Apply, arg: Value) -> Apply:

@@ -229,11 +229,15 @@ STOP_GRADIENT = Op(
 )
 
 
+def _nothing(code: Code, x: S) -> S:
+    return code.const(x.dtype, 0)
+
+
 VANISH = Op(
     name="vanish",
     doc="+0.0, with the derivative that `x` has: what a derivative rule gives for cotangents that are all 0.",
     typing=selection,
-    compute=Elementwise(lambda code, x: code.const(x.dtype, 0.0), python="0.0"),
+    compute=Elementwise(lambda code, x: code.select(x.eq(x), _nothing(code, x), _nothing(code, x)), python="0.0"),
     vjp=(lambda e, g, y, x: g,),
     bound=0.0,
     group=GROUP,
