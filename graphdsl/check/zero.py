@@ -9,9 +9,9 @@ from typing import Any
 from graphdsl.check.context import Asked
 from graphdsl.check.printing import source_text
 from graphdsl.core.between import Between
-from graphdsl.core.ir import Apply, Call, Custom, For, If, Leaf, ParamTarget, Value, While
+from graphdsl.core.dependence import Sources, all_sources, backwards
+from graphdsl.core.ir import Apply, Custom, Leaf, ParamTarget, Value
 from graphdsl.core.links import Links
-from graphdsl.core.structure import operands
 from graphdsl.source.diagnostic import Diagnostic, Label
 from graphdsl.source.span import Span
 
@@ -69,14 +69,14 @@ def _reason(links: Links, walk: Between, target: Value, y: str, name: str) -> tu
 
 def _past(links: Links, walk: Between, target: Value) -> Custom | None:
     """A call that reads the target otherwise than as an argument for which its own derivative rule gives a cotangent."""
-    every = _all_sources(links)
-    needed = _backwards(every, walk.derive.y)
+    every = all_sources(links)
+    needed = backwards(every, [walk.derive.y])
     past = (c for c in links.customs if needed.intersection(c.outs) and _reads(every, c, target))
     return min(past, key=lambda c: c.span.start, default=None)
 
 
-def _reads(every: dict[Any, list[Any]], custom: Custom, target: Value) -> bool:
-    return any(target in _backwards(every, result) for result in custom.results)
+def _reads(every: Sources, custom: Custom, target: Value) -> bool:
+    return any(target in backwards(every, [result]) for result in custom.results)
 
 
 def _fresh_leaf(links: Links, walk: Between, target: Value) -> Leaf | None:
@@ -91,7 +91,7 @@ def _fresh_leaf(links: Links, walk: Between, target: Value) -> Leaf | None:
     if last is min(every, key=_place):
         return None  # the param's first value
     # its own value of an earlier trip is another one, too
-    needed = _backwards(links.sources, walk.derive.y)
+    needed = backwards(links.sources, [walk.derive.y])
     return None if needed.isdisjoint(leaf.out for leaf in every) else last
 
 
@@ -100,30 +100,30 @@ def _place(leaf: Leaf) -> int:
 
 
 def _back_to_origins(links: Links, value: Value) -> set[Value]:
-    return {v for v in _backwards(links.origins, value) if isinstance(v, Value)}
+    return {v for v in backwards(links.origins, [value]) if isinstance(v, Value)}
 
 
 def _stopped(links: Links, walk: Between, target: Value) -> Apply | None:
     """The op without derivative through which every way from the target to `y` leads; the last of them."""
-    every = _all_sources(links)
-    needed = _backwards(every, walk.derive.y)
+    every = all_sources(links)
+    needed = backwards(every, [walk.derive.y])
     if target not in needed:
         return None
-    passing = _backwards(_into_calls(links), walk.derive.y)
+    passing = backwards(_into_calls(links), [walk.derive.y])
     stops = []
     for v in passing:
         made = links.defs[v].instr if isinstance(v, Value) else None
         if isinstance(made, Apply):
-            blocked = [a for a in made.args if a not in passing and target in _backwards(every, a)]
+            blocked = [a for a in made.args if a not in passing and target in backwards(every, [a])]
             stops += [_last_of_floats(links, every, target, made, a) for a in blocked]
     return max(stops, key=lambda i: (i.span.start, i.span.end), default=None)
 
 
-def _last_of_floats(links: Links, every: dict[Any, list[Any]], target: Value, stop: Apply, arg: Value) -> Apply:
+def _last_of_floats(links: Links, every: Sources, target: Value, stop: Apply, arg: Value) -> Apply:
     """Where ints or bools are all that `stop` gets: the op that made them of floats."""
     while not arg.type.dtype.is_float:
         made = links.defs[arg].instr
-        onwards = [a for a in made.args if target in _backwards(every, a)] if isinstance(made, Apply) else []
+        onwards = [a for a in made.args if target in backwards(every, [a])] if isinstance(made, Apply) else []
         if not isinstance(made, Apply) or not onwards:
             return stop
         stop, arg = made, onwards[-1]
@@ -138,42 +138,4 @@ def _into_calls(links: Links) -> dict[Any, list[Any]]:
     for arg, entered in links.enters.items():
         for call, i in entered:
             found[call.func.body.params[i]].append(arg)
-    return found
-
-
-def _all_sources(links: Links) -> dict[Any, list[Any]]:
-    """For each value all values from which it is computed, with or without a derivative."""
-    found: dict[Any, list[Any]] = defaultdict(list)
-    for v, d in links.defs.items():
-        if d.instr is not None:
-            found[v].extend(operands(d.instr))
-    for instr in {d.instr for d in links.defs.values() if d.instr is not None}:
-        match instr:
-            case If(then=then, orelse=orelse, outs=outs):
-                _add(found, outs, then.yields, orelse.yields)
-            case While(cond=cond, body=body, outs=outs, inits=inits):
-                for made in (outs, cond.params, body.params):
-                    _add(found, made, inits, body.yields)
-            case For(body=body, outs=outs, inits=inits):
-                for made in (outs, body.params[1:]):
-                    _add(found, made, inits, body.yields)
-            case Call(func=func, args=args, outs=outs):
-                _add(found, outs, func.body.yields)
-                _add(found, func.body.params, args)
-    return found
-
-
-def _add(found: dict[Any, list[Any]], made: Any, *sources: Any) -> None:
-    for values in sources:
-        for m, s in zip(made, values, strict=True):
-            found[m].append(s)
-
-
-def _backwards(sources: Any, start: Any) -> set[Any]:
-    found, todo = {start}, [start]
-    while todo:
-        for source in sources.get(todo.pop(), ()):
-            if source not in found:
-                found.add(source)
-                todo.append(source)
     return found
