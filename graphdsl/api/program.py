@@ -110,8 +110,13 @@ class Program:
         return check(self.module, Request(frozenset(fed), frozenset(wanted), of, wrt))
 
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What the checker warns of. Raises `ProgramError` with all it found where the program is wrong."""
-        return self.check().warnings
+        """What the checker warns of, and advises (which no run tells). Raises `ProgramError` with all it found where the
+        program is wrong."""
+        from graphdsl.check.advice import advice
+        from graphdsl.check.problems import in_order
+
+        checked = self.check()
+        return in_order([*checked.warnings, *advice(self.module, checked.program)])
 
     def given(self, feeds: Mapping[str, Any], sets: Mapping[str, Any], seed: int = 0) -> Given:
         """Feeds and first values, their names looked up. Raises `UnknownName`."""

@@ -21,11 +21,12 @@ Loop = ast.WhileStmt | ast.ForStmt
 @dataclass(eq=False, slots=True)
 class Liveness:
     """For branches and loops: names live `after` them; for loops also those live at the `head` of a trip,
-    and the names `assigned` in them, in order."""
+    and the names `assigned` in them, in order. `unread`: assignments to one name whose value nothing reads."""
 
     after: dict[ast.Stmt, frozenset[str]] = field(default_factory=dict)
     head: dict[ast.Stmt, frozenset[str]] = field(default_factory=dict)
     assigned: dict[ast.Stmt, tuple[str, ...]] = field(default_factory=dict)
+    unread: list[ast.Assign] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -38,7 +39,14 @@ class _Walk:
 
 
 def liveness(body: list[ast.Stmt], outline: Outline, at_end: frozenset[str]) -> Liveness:
-    """Analyse the statements of the top level or of a function."""
+    """Analyse the statements of the top level or of a function for their joins; where there are none, nothing is found."""
+    if not any(isinstance(s, ast.IfStmt | ast.WhileStmt | ast.ForStmt) for s in statements(body)):
+        return Liveness()
+    return analysed(body, outline, at_end)
+
+
+def analysed(body: list[ast.Stmt], outline: Outline, at_end: frozenset[str]) -> Liveness:
+    """All there is to know of these statements, if the names `at_end` are read after them."""
     known: dict[ast.Stmt, set[str]] = {}
 
     def names(stmt: ast.Stmt) -> Iterable[str]:
@@ -47,8 +55,6 @@ def liveness(body: list[ast.Stmt], outline: Outline, at_end: frozenset[str]) -> 
         return known[stmt]
 
     found = Liveness()
-    if not any(isinstance(s, ast.IfStmt | ast.WhileStmt | ast.ForStmt) for s in statements(body)):
-        return found
     first = _Walk(names)
     run(_block(first, body))
     second = _Walk(names, first.exposed, found)
@@ -74,9 +80,15 @@ def _block(w: _Walk, body: list[ast.Stmt]) -> Steps[None]:
             case _:
                 for inner in reversed(inner_blocks(stmt)):
                     yield _block(w, inner.body)
+                if w.found is not None and isinstance(stmt, ast.Assign) and _is_unread(w, stmt):
+                    w.found.unread.append(stmt)
                 for target in own_targets(stmt):
                     w.live.set(target.id, None)
                 _read(w, stmt)
+
+
+def _is_unread(w: _Walk, stmt: ast.Assign) -> bool:
+    return len(stmt.targets) == 1 and not any(w.live.get(name.id) for name in own_targets(stmt))
 
 
 def _read(w: _Walk, stmt: ast.Stmt) -> None:
