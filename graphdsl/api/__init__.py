@@ -7,6 +7,7 @@ a program are raised as `ProgramError`, whose `diagnostics` say all there is to 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphdsl.api.engines import check_mode
@@ -46,9 +47,12 @@ class Loaded:
         params: Mapping[str, Any] | None = None,
         seed: int = 0,
         sink: Sink | None = None,
+        time_limit: float | None = None,
     ) -> Result:
-        """Run it; `result["y"]` is the value that `y` has at the end. What it prints goes to `sink`."""
+        """Run it; `result["y"]` is the value that `y` has at the end. What it prints goes to `sink`; after `time_limit`
+        seconds it is stopped."""
         given = self.program.given(feeds or {}, params or {}, seed)
+        given.limits = replace(given.limits, time=time_limit)
         return self.program.prepare(mode, given).run(sink or Recorded())
 
     def grad(

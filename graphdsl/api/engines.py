@@ -49,14 +49,12 @@ class Engine(Protocol):
         ...
 
 
-def make(
-    program: Program, mode: str, wanted: tuple[str, ...], use_cache: bool = True, counts_memory: bool = False
-) -> Engine:
-    """Make a program ready to run and to give the exports `wanted`. `counts_memory`: also in eager mode the limit of
-    memory holds for all values together."""
+def make(program: Program, mode: str, wanted: tuple[str, ...], use_cache: bool = True, limited: bool = False) -> Engine:
+    """Make a program ready to run and to give the exports `wanted`. `limited`: also in eager mode the limits
+    of time and of memory for all values together hold."""
     check_mode(mode)
     if mode == "eager":
-        return Eager(program, wanted, counts_memory=counts_memory)
+        return Eager(program, wanted, limited=limited)
     return Graph(program, wanted, use_cache)
 
 
@@ -70,24 +68,24 @@ class Eager:
     """Computes as it goes."""
 
     def __init__(
-        self, program: Program, wanted: tuple[str, ...], counts_ops: bool = False, counts_memory: bool = False
+        self, program: Program, wanted: tuple[str, ...], counts_ops: bool = False, limited: bool = False
     ) -> None:
         from graphdsl.eager.program import Compiled
 
         begin = time.perf_counter()
         self.program, self.wanted = program, wanted
-        self.compiled = Compiled(program, wanted, counts_ops, counts_memory)
+        self.compiled = Compiled(program, wanted, counts_ops, limited)
         self.made = Made(build=time.perf_counter() - begin)
 
     def run(self, runtime: Runtime) -> Values:
-        with self._tracing():
+        with self._tracing(runtime.limits.counted):
             results = self.compiled.run(runtime)
         return Values(results.exports, results.derivatives)
 
     @contextmanager
-    def _tracing(self) -> Iterator[None]:
+    def _tracing(self, counted: bool) -> Iterator[None]:
         """While code runs that asks how much memory is taken, that is counted."""
-        if not self.compiled.module.counts_memory:
+        if not counted:
             yield
             return
         import tracemalloc

@@ -74,7 +74,7 @@ class Contest:
     def __init__(self, program: Program, given: Given) -> None:
         self.program = program
         self.checking = _seconds(lambda: Program(program.source).check(given.values))
-        given = replace(given, limits=replace(given.limits, counted=False))  # counting would be timed
+        given = replace(given, limits=replace(given.limits, counted=False, time=None))  # to ask would be timed
         begin = time.perf_counter()
         self.given = fed_beforehand(program, given)
         self.feeding = time.perf_counter() - begin if self.given is not given else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,7 +180,7 @@ class Prepared:
         self.checked = checked
         self.warnings = checked.warnings
         self.wanted = tuple(checked.program.exports) if wanted is None else wanted
-        self.engine: Engine = make(checked.program, mode, self.wanted, use_cache, given.limits.counted)
+        self.engine: Engine = make(checked.program, mode, self.wanted, use_cache, given.limits.watched)
 
     def run(self, sink: Sink) -> Result:
         """Run it; what it prints goes to `sink`. Raises `ProgramError` where it fails."""
@@ -196,6 +197,8 @@ class Prepared:
         if given.files is not None:
             given.files.begin()
         runtime = Runtime(sink, Stream(), self.source.folder, given.values, limits=given.limits, files=given.files)
+        if given.limits.time is not None:
+            runtime.deadline = monotonic() + given.limits.time
         runtime.random.seed(given.seed)
         return runtime
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from unicodedata import normalize
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from graphdsl.api.program import Given, Program
 
 MOST_NAMES = 8  # that an error lists
+MOST_SECONDS = 1e9
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,13 +62,14 @@ def program_options(command: F) -> F:
 
 @dataclass
 class Inputs:
-    """What a command line gives a program: texts by name, a file with params, the seed, and a limit in bytes."""
+    """What a command line gives a program: texts by name, a file with params, the seed, limits in bytes and seconds."""
 
     feeds: dict[str, str]
     sets: dict[str, str]
     seed: int
     load: str | None = None
     memory: int | None = None
+    time: float | None = None
 
     def given(self, program: Program) -> Given:
         """The same for a program; a name that it does not have is a wrong command line."""
@@ -78,9 +81,8 @@ class Inputs:
             option = {"input": "--feed", "param": "--set"}.get(error.kind or "")
             raise click.UsageError(f"{error}{f': use {option}' if option else ''}.") from None
         if self.memory is not None:
-            from graphdsl.runtime.limits import Limits
-
-            given.limits = Limits(self.memory, counted=True)
+            given.limits = replace(given.limits, memory=self.memory, counted=True)
+        given.limits = replace(given.limits, time=self.time)
         return given
 
     def _loaded(self, program: Program) -> dict[str, str]:
@@ -114,6 +116,18 @@ class Size(click.types.IntParamType):
             self.fail(f"`{value}` is no size, as in `500MB` or `2GiB`.", param, ctx)
 
 
+class Seconds(click.types.FloatParamType):
+    """A time that ends."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if not 0 < seconds <= MOST_SECONDS:
+            self.fail(f"`{value}` is not a time of more than 0 seconds.", param, ctx)
+        return seconds
+
+
 class Seed(click.types.IntParamType):
     """An i64, as `seed` in a program takes it."""
 
@@ -125,8 +139,8 @@ class Seed(click.types.IntParamType):
 
 
 def input_options(command: F) -> F:
-    """`--feed`, `--set`, `--load`, `--seed` and `--memory-limit`; the command gets them as `inputs`. `--threads` holds
-    for the process.
+    """`--feed`, `--set`, `--load`, `--seed` and the limits; the command gets them as `inputs`. `--threads` holds for the
+    process.
     """
 
     @click.option("--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="x=3, x=[1,2], x=@x.npy, x=@d.csv:price")
@@ -135,6 +149,7 @@ def input_options(command: F) -> F:
     @click.option("--seed", type=Seed(), default=0, show_default=True, help="The first seed of the random numbers.")
     @click.option("--threads", type=click.IntRange(1, 1024), help="How many threads to use. They change no bit.")
     @click.option("--memory-limit", type=Size(), metavar="SIZE", help="The most that values may take: 500MB, 2GiB.")
+    @click.option("--time-limit", type=Seconds(), metavar="S", help="The most seconds that the run may take.")
     @functools.wraps(command)
     def wrapped(
         feeds: tuple[str, ...],
@@ -143,13 +158,14 @@ def input_options(command: F) -> F:
         seed: int,
         threads: int | None,
         memory_limit: int | None,
+        time_limit: float | None,
         **given: Any,
     ) -> Any:
         if threads is not None:
             from graphdsl.runtime.threads import choose
 
             choose(threads)
-        inputs = Inputs(pairs("--feed", feeds), pairs("--set", sets), seed, load, memory_limit)
+        inputs = Inputs(pairs("--feed", feeds), pairs("--set", sets), seed, load, memory_limit, time_limit)
         return command(inputs=inputs, **given)
 
     return wrapped  # type: ignore[return-value]

@@ -148,14 +148,14 @@ class FunctionWriter:
 
     # ---- blocks ----
 
-    def block(self, block: Block) -> Steps[None]:
-        """The instructions of a block that are needed."""
+    def block(self, block: Block, owner: Instr | None = None) -> Steps[None]:
+        """The instructions of a block that are needed; `owner` is the region whose block it is."""
         self.drop(self.plan.dies_on_entry.get(block, ()), ())
         if self.module.counts_ops:
             ops = sum(isinstance(instr, ir.Apply) and instr not in self.plan.unused for instr in block.body)
             self.add(f"rt.ops += {ops}")
-        if self.module.counts_memory and block.body:
-            self.add("within(rt)", block.body[0])
+        if self.module.limited and (first := owner or next(iter(block.body), None)) is not None:
+            self.add("within(rt)", first)
         for instr in block.body:
             if instr in self.plan.unused:
                 continue
@@ -210,7 +210,7 @@ class FunctionWriter:
         lines.depth += 1
         self.scope.level += 1
         before = len(lines.text)
-        yield self.block(block)
+        yield self.block(block, instr)
         self.move(outs, block.yields, self.plan.shared[block], instr)
         if len(lines.text) == before:
             self.add("pass")
@@ -242,7 +242,7 @@ class FunctionWriter:
     def condition(self, instr: ir.While) -> Steps[None]:
         """`while` with its condition, which is one expression where it can be. Where a trip may fail, they are counted."""
         lines = self.scope.lines
-        counted = self.module.counts_memory or may_fail(instr)
+        counted = self.module.limited or may_fail(instr)
         if counted:
             counter = f"t{self.plan.fresh()}"
             self.add(f"{counter} = {TRIPS}")
@@ -252,7 +252,7 @@ class FunctionWriter:
             self.add("while True:", instr)
         lines.depth += 1
         start = len(lines.text)
-        yield self.block(instr.cond)
+        yield self.block(instr.cond, instr)
         condition = self.value(instr.cond.yields[0])
         assigned = "\t" * lines.depth + f"{condition} = "
         origin: Instr | None = instr

@@ -33,7 +33,7 @@ def write(w: FunctionWriter, instr: Instr) -> None:
             w.assign(out, applied.converted(w, arg, out), node, instr)
         case ir.Apply():
             applied.write(w, instr)
-            if w.module.counts_memory and instr.outs[0].type.rank:
+            if w.module.limited and instr.outs[0].type.rank:
                 w.add("within(rt)", instr)
         case ir.Call():
             _call(w, instr)

@@ -62,7 +62,7 @@ class Module:
         self.callees: dict[Func, str] = {}
         self.counts_calls = False  # whether there may be more active calls than the checker can see
         self.counts_ops = False  # whether the code counts the ops that run
-        self.counts_memory = False  # whether the code asks how much memory all values take
+        self.limited = False  # whether the code asks at every step if a limit is reached
         self._known: dict[Any, str] = {}
         self._count = 0
 

@@ -45,14 +45,14 @@ class Results(NamedTuple):
 
 class Compiled:
     """The Python of one program. `fetch`: the names whose values `run` gives (None: all that are set at the end).
-    `counts_ops`: that counts the ops that run, in the runtime. `counts_memory`: that stays within the limit of memory."""
+    `counts_ops`: that counts the ops that run, in the runtime. `limited`: that stays within the limits of memory and time."""
 
     def __init__(
         self,
         program: Program,
         fetch: Iterable[str] | None = None,
         counts_ops: bool = False,
-        counts_memory: bool = False,
+        limited: bool = False,
     ) -> None:
         self.program = program
         names = list(program.exports if fetch is None else fetch)
@@ -60,7 +60,7 @@ class Compiled:
         self.module = Module()
         self.module.counts_calls = has_recursion(program.main)
         self.module.counts_ops = counts_ops
-        self.module.counts_memory = counts_memory
+        self.module.limited = limited
         functions = [program.main, *called_functions(program.main)]
         self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
         recorder = Recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))
@@ -110,12 +110,12 @@ class Compiled:
 
     def _derivatives(self, runtime: Runtime) -> Mapping[str, Callable[..., Any]]:
         """What takes derivatives; where this program counts something, it counts that in them too."""
-        if not (self.module.counts_ops or self.module.counts_memory):
+        if not (self.module.counts_ops or self.module.limited):
             return _DERIVATIVES
 
         def watch(ops: int) -> None:
             runtime.ops += ops
-            if self.module.counts_memory:
+            if self.module.limited:
                 within(runtime)
 
         return {name: partial(function, watch=watch) for name, function in _DERIVATIVES.items()}

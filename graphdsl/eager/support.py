@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from math import inf, nan, sqrt
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,11 @@ def allow(rt: Runtime, sizes: Sequence[Any], operands: tuple[int, ...], itemsize
 
 
 def within(rt: Runtime) -> None:
-    """A fault if all values together take more than a run may."""
+    """A fault if the run takes more time than it may, or all values together more memory."""
+    if monotonic() > rt.deadline:
+        raise rt.limits.too_long()
+    if not rt.limits.counted:
+        return
     import tracemalloc  # which takes 1 ms, and few runs ask for it
 
     taken = tracemalloc.get_traced_memory()[0]

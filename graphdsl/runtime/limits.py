@@ -15,6 +15,9 @@ from graphdsl.source.record import dataclass, field
 _HIGHER = "smaller sizes, or a higher limit of memory (`--memory-limit`)"
 TOO_LARGE = FaultKind("E0730", "{0} would take {1}, more than the limit of {2}", _HIGHER)
 TOO_MUCH = FaultKind("E0730", "all values together would take {0}, more than the limit of {1}", _HIGHER)
+TOO_LONG = FaultKind(
+    "E0733", "the run reached its limit of {0:second} here", "less work, or a higher limit (`--time-limit`)"
+)
 MOST_BYTES = 2**63 - 1  # that are told apart
 _SHARE = 0.8  # of what the machine or its container has
 _CGROUP = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -45,6 +48,16 @@ class Limits:
     memory: int = field(default_factory=available_memory)
     time: float | None = None
     counted: bool = False
+
+    @property
+    def watched(self) -> bool:
+        """Whether eager code asks at every step if a limit is reached."""
+        return self.counted or self.time is not None
+
+    def too_long(self) -> Fault:
+        """The fault of a run whose time is over."""
+        seconds = self.time or 0.0
+        return Fault(TOO_LONG, int(seconds) if seconds.is_integer() else f"{seconds:g}")
 
     def check(self, what: str, shape: Sequence[int], itemsize: int) -> None:
         """A fault if a tensor of this shape is larger than the limit; to be asked before it is made."""

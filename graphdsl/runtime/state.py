@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any, Protocol
 
 from graphdsl.ops.files import Hole
@@ -42,7 +43,8 @@ class Files(Protocol):
 
 @dataclass
 class Runtime:
-    """One run. `feeds` are values as given, by name; `fed` those of them that the program takes, converted.
+    """One run. `feeds` are values as given, by name; `fed` those of them that the program takes, converted. `deadline` is
+    the end of its time, on the clock of `time.monotonic`.
     `active_calls` is counted where a program has recursion, in eager mode; `ops` by code made to count them. `files`
     loads and saves (None: what `runtime.files` does)."""
 
@@ -52,6 +54,7 @@ class Runtime:
     feeds: dict[str, Any] = field(default_factory=dict)
     fed: dict[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    deadline: float = inf
     active_calls: int = 0
     ops: int = 0
     files: Files | None = None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
+from time import monotonic
 from typing import Any
 
 from graphdsl.core import ir
@@ -112,11 +115,12 @@ class Compiled:
         memory[Word.TEAM] = self._team()
         effects.seed_from(runtime, memory)
         try:
-            status = self._perform(memory)
+            with _stopped_at(runtime.deadline, memory):
+                status = self._perform(memory)
             effects.seed_to(runtime, memory)
             runtime.ops = memory[Word.OPS]
             if status != Status.DONE:
-                raise self._failure(status, raised)
+                raise self._failure(status, raised, runtime)
         except BaseException:
             memory.sweep([b for b in self._lent if b not in memory.returned])
             raise
@@ -168,15 +172,17 @@ class Compiled:
             address += 8 * words(value.type)
         return found
 
-    def _failure(self, status: int, raised: list[BaseException]) -> BaseException:
+    def _failure(self, status: int, raised: list[BaseException], runtime: Runtime) -> BaseException:
         memory = self._memory
         numbers = tuple(memory[Word.NUMBERS + i] for i in range(memory[Word.COUNT]))
         match status:
             case Status.RAISED:
                 return self._with_trail(raised[0])
-            case Status.STOPPED:
+            case Status.STOPPED if monotonic() < runtime.deadline:
                 return KeyboardInterrupt()
         instr, kind = self.sites.place(memory[Word.SITE])
+        if status == Status.STOPPED:
+            return self._with_trail(ProgramError(fault_diagnostic(runtime.limits.too_long(), instr)))
         return self._with_trail(effects.failure(Status(status), instr, kind, numbers, memory))
 
     def _with_trail(self, problem: BaseException) -> BaseException:
@@ -187,6 +193,25 @@ class Compiled:
         places = range(LEFT, LEFT + 2 * memory[Word.TRAIL], 2)
         trail = tuple(trail_label(self.sites.place(memory[i])[0], memory[i + 1]) for i in reversed(places))
         return ProgramError(*(replace(d, trail=trail) for d in problem.diagnostics))
+
+
+@contextmanager
+def _stopped_at(deadline: float, memory: Memory) -> Iterator[None]:
+    """A program that runs when its time is over is stopped."""
+    if deadline == inf:
+        yield
+        return
+
+    def stop() -> None:
+        memory[Word.STOP] = 1
+
+    timer = threading.Timer(deadline - monotonic(), stop)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # it must not stop the next run
 
 
 def _placed(problem: BaseException, instr: Any) -> BaseException:

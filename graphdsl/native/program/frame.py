@@ -79,19 +79,20 @@ class Frame:
         """Return at once, with a status other than done."""
         if isinstance(status, int):
             status = ir.Constant(I32, status)
-        exit, phi = self._exit("left", I32, self._left)
+        exit, (phi,) = self._exit("left", self._left, I32)
         phi.add_incoming(status, self.b.block)
         self.b.branch(exit)
 
     def check(self, status: ir.Value) -> None:
-        """Leave if `status` is not done."""
-        exit, phi = self._exit("left", I32, self._left)
-        phi.add_incoming(status, self.b.block)
+        """Leave if `status`, that of a kernel, is not done."""
+        exit, (ended, site) = self._exit("checked", self._checked, I32, I64)
+        ended.add_incoming(status, self.b.block)
+        site.add_incoming(int64(self.unit.sites.site(self.instr)), self.b.block)
         self._go_on(self.b.icmp_unsigned("==", status, ir.Constant(I32, Status.DONE)), exit)
 
     def memory_unless(self, there_was: ir.Value) -> None:
         """Leave where there was no memory (how much was asked for has been noted)."""
-        exit, phi = self._exit("memory", I64, self._no_memory)
+        exit, (phi,) = self._exit("memory", self._no_memory, I64)
         phi.add_incoming(int64(self.unit.sites.site(self.instr)), self.b.block)
         self._go_on(there_was, exit)
 
@@ -101,20 +102,26 @@ class Frame:
         self.b.cbranch(condition, following, exit).set_weights([99, 1])
         self.b.position_at_end(following)
 
-    def _exit(self, name: str, type: Any, write: Callable[[ir.Value], None]) -> tuple[ir.Block, Any]:
+    def _exit(self, name: str, write: Callable[..., None], *types: Any) -> tuple[ir.Block, Any]:
         """The one block where the innermost loop, or the function, ends in some way, and what it is given."""
         key = (name, self.around[-1][0] if self.around else None)
         if key not in self._exits:
             block = self.b.append_basic_block(name)
             with self.b.goto_block(block):
-                phi = self.b.phi(type)
-                self._exits[key] = block, phi
-                write(phi)
+                phis = [self.b.phi(type) for type in types]
+                self._exits[key] = block, phis
+                write(*phis)
         return self._exits[key]
 
     def _no_memory(self, site: ir.Value) -> None:
         self.put(Word.SITE, site)
         self.leave(Status.MEMORY)
+
+    def _checked(self, status: ir.Value, site: ir.Value) -> None:
+        """A kernel that fails has said where; one that was stopped has not."""
+        stopped = self.b.icmp_unsigned("==", status, ir.Constant(I32, Status.STOPPED))
+        self.put(Word.SITE, self.b.select(stopped, site, self.get(Word.SITE)))
+        self.leave(status)
 
     def _left(self, status: ir.Value) -> None:
         """Out of the loops that are around, each of which is noted in the trail."""
@@ -178,7 +185,8 @@ class Frame:
         """Leave if somebody wants the run to end."""
         flag = self.b.load_atomic(self.context, "monotonic", 8, typ=I64)
         stop = self.b.icmp_unsigned("!=", flag, int64(0))
-        with self.b.if_then(stop, likely=False), self.within():  # nobody is told where it was
+        with self.b.if_then(stop, likely=False):
+            self.put(Word.SITE, int64(self.unit.sites.site(self.instr)))
             self.leave(Status.STOPPED)
 
     # ---- the context ----

@@ -97,7 +97,8 @@ def loop(frame: Frame, instr: ir.While | ir.For, dying: dict[Value, None]) -> St
         b.position_at_end(body)
         _define(frame, own, phis)
         yields: list[Native] = yield block(frame, instr.body, own)
-    frame.test_stop()
+        frame.instr = instr
+        frame.test_stop()
     trips.add_incoming(b.add(trips, int64(1), flags=["nsw"]), b.block)
     for phi, part in zip(phis, [p for y in yields for p in parts(y)], strict=True):
         phi.add_incoming(part, b.block)
