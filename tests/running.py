@@ -10,7 +10,7 @@ from typing import Any
 
 from graphdsl.api.program import Prepared, Program
 from graphdsl.render import json as lines
-from graphdsl.runtime.events import Shown
+from graphdsl.runtime.events import Shown, Summary
 from graphdsl.source.diagnostic import ProgramError
 from graphdsl.source.files import read_source
 from graphdsl.source.span import Source
@@ -27,6 +27,9 @@ class Lines:
 
     def text(self, line: int, text: str) -> None:
         self.said.append(lines.printed_text(line, text))
+
+    def probe(self, line: int, items: Sequence[Shown | Summary]) -> None:
+        self.said.append(lines.probed(line, items))
 
     def flush(self) -> None:
         pass

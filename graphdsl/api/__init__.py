@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdsl.api.engines import check_mode
 from graphdsl.api.program import Given, Prepared, Program, Result, UnknownName
@@ -16,6 +16,9 @@ from graphdsl.runtime.events import Recorded, Sink
 from graphdsl.source.diagnostic import Diagnostic, ProgramError
 from graphdsl.source.files import read_source
 from graphdsl.source.span import Source
+
+if TYPE_CHECKING:
+    from graphdsl.check import Probe
 
 __all__ = ["Compiled", "Loaded", "ProgramError", "Result", "UnknownName", "load", "loads"]
 
@@ -48,12 +51,21 @@ class Loaded:
         seed: int = 0,
         sink: Sink | None = None,
         time_limit: float | None = None,
+        probes: Sequence[str] = (),
     ) -> Result:
-        """Run it; `result["y"]` is the value that `y` has at the end. What it prints goes to `sink`; after `time_limit`
-        seconds it is stopped."""
+        """Run it; `result["y"]` is the value that `y` has at the end. What it prints goes to `sink`, and so does every
+        value of the names in `probes`: `h`, `h:stats`, `h if i % 100 == 0`. After `time_limit` seconds it is stopped."""
         given = self.program.given(feeds or {}, params or {}, seed)
         given.limits = replace(given.limits, time=time_limit)
-        return self.program.prepare(mode, given).run(sink or Recorded())
+        checked = self.program.check(given.values, probes=self._probes(probes))
+        return self.program.prepare(mode, given, checked).run(sink or Recorded())
+
+    def _probes(self, texts: Sequence[str]) -> tuple[Probe, ...]:
+        if not texts:
+            return ()
+        from graphdsl.api.probes import probes_of
+
+        return probes_of(self.program, texts)
 
     def grad(
         self,

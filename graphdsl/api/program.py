@@ -22,8 +22,8 @@ from graphdsl.syntax.walk import walk
 
 if TYPE_CHECKING:
     from graphdsl.api.engines import Engine
+    from graphdsl.check import Probe
     from graphdsl.check.program import Checked
-    from graphdsl.core.ir import Program as Core
     from graphdsl.core.ir import Value
 
 
@@ -104,11 +104,12 @@ class Program:
         wanted: Iterable[str] = (),
         of: str | None = None,
         wrt: tuple[str, ...] | None = None,
+        probes: tuple[Probe, ...] = (),
     ) -> Checked:
         """The typed core for a run in which these names are fed. Raises `ProgramError`."""
         from graphdsl.check import Request, check
 
-        return check(self.module, Request(frozenset(fed), frozenset(wanted), of, wrt))
+        return check(self.module, Request(frozenset(fed), frozenset(wanted), of, wrt, probes))
 
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What the checker warns of, and advises (which no run tells). Raises `ProgramError` with all it found where the
@@ -147,9 +148,11 @@ class Program:
         """The program made ready to run in a mode."""
         return Prepared(self, mode, given, checked or self.check(given.values))
 
-    def fetch(self, mode: str, given: Given, wanted: tuple[str, ...]) -> Prepared:
+    def fetch(self, mode: str, given: Given, wanted: tuple[str, ...], probes: tuple[Probe, ...] = ()) -> Prepared:
         """The program made ready to give only these values and to print nothing; what serves nothing else is left out."""
-        checked = self.check(given.values, wanted)
+        from graphdsl.core.effects import silence
+
+        checked = self.check(given.values, wanted, probes=probes)
         exports = checked.program.exports
         found: list[str] = []
         for name in wanted:
@@ -157,7 +160,7 @@ class Program:
             if not parts:
                 raise UnknownName(f"the program binds no value to `{name}`")
             found += parts
-        _silence(checked.program)
+        silence(checked.program.main, lambda instr: instr.event == "print")
         return Prepared(self, mode, given, checked, wanted=tuple(found))
 
 
@@ -220,16 +223,3 @@ class Prepared:
             with np.errstate(over="ignore"):  # too large for it: infinite
                 found = np.asarray(found).astype(dtype.numpy)[()]
         return Shown(name, dtype, found)
-
-
-def _silence(program: Core) -> None:
-    """Take out what prints, which cannot fail."""
-    from graphdsl.core.call_graph import functions
-    from graphdsl.core.ir import Print
-    from graphdsl.core.structure import regions
-
-    todo = [func.body for func in (*functions(program.main), program.main)]
-    while todo:
-        block = todo.pop()
-        block.body = [instr for instr in block.body if not isinstance(instr, Print)]
-        todo.extend(region for instr in block.body for region in regions(instr))

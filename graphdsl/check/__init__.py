@@ -21,7 +21,7 @@ from graphdsl.check import (  # registers what checks each kind of node
     results,
     statements,
 )
-from graphdsl.check.context import Request
+from graphdsl.check.context import Probe, Request
 from graphdsl.check.program import Checked, check
 
-__all__ = ["Checked", "Request", "check"]
+__all__ = ["Checked", "Probe", "Request", "check"]

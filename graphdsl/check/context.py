@@ -37,18 +37,58 @@ PRINTED = "$print"  # the name, with its place, of a printed expression that `gr
 MOST_SUGGESTIONS = 20  # looking for the nearest name takes time
 
 
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """What shows each value that a name is given, or (`stats`) its statistics, where the condition holds."""
+
+    name: str
+    span: Span  # of the name, in the text of the probe
+    condition: ast.Expr | None = None
+    stats: bool = False
+
+
+@dataclass(eq=False)
+class Probed:
+    """Where each probe shows what its name is given, and where it cannot, and why."""
+
+    _shown: set[tuple[Probe, Span]] = field(default_factory=set)
+    _hidden: dict[Probe, dict[Span, str]] = field(default_factory=dict)
+
+    def show(self, probe: Probe, span: Span) -> None:
+        self._shown.add((probe, span))
+
+    def hide(self, probe: Probe, span: Span, reason: str) -> None:
+        self._hidden.setdefault(probe, {})[span] = reason
+
+    def drop(self, span: Span, reason: str) -> None:
+        """What was to be shown at this place is not."""
+        for probe in [p for p, place in self._shown if place == span]:
+            self._shown.discard((probe, span))
+            self.hide(probe, span, reason)
+
+    def hidden(self, probe: Probe) -> dict[Span, str]:
+        """The places where it shows nothing; what is seen of a loop or a function in one check counts."""
+        return {s: why for s, why in self._hidden.get(probe, {}).items() if (probe, s) not in self._shown}
+
+    def shown(self, probe: Probe) -> bool:
+        """Whether it shows something anywhere."""
+        return any(p is probe for p, _ in self._shown)
+
+
 @dataclass(frozen=True)
 class Request:
     """What the caller wants of the check beside the program itself.
 
     `fed`: names whose first value comes from outside. `wanted`: top-level names to be read after the program's end.
     `of`, `wrt`: the derivative that `graphdsl grad` asks for; `wrt` None: none; `of` None: the last float scalar.
+    `probes`: what shows the values of names.
     """
 
     fed: frozenset[str] = frozenset()
     wanted: frozenset[str] = frozenset()
     of: str | None = None
     wrt: tuple[str, ...] | None = None
+    probes: tuple[Probe, ...] = ()
 
 
 # How derivatives call what they are of and by: the place and the text of each mention of a value.
@@ -87,6 +127,15 @@ class Shared:
     derived: set[Value] = field(default_factory=set)  # results of derivatives
     asked: Asked = field(default_factory=dict)
     scalars: list[str] = field(default_factory=list)  # float scalars that the top level binds or prints, in order
+    probed: Probed = field(default_factory=Probed)
+    in_rule: bool = (
+        False  # whether a derivative rule is checked, or what it calls: it may have no effect, not even a probe
+    )
+
+    @property
+    def watched(self) -> bool:
+        """Whether probes are written."""
+        return bool(self.request.probes) and not self.in_rule
 
 
 @dataclass(eq=False)

@@ -146,7 +146,9 @@ def _instance(f: Frame, rule: ast.FnDef, call: Passed, args: int, roles: list[in
     g = new_frame(f, instance, call)
     bound = [g.names.get(p.name.id) for p in rule.params[:args]]
     wanted = [slot.binding for slot in bound if slot is not None and _is_float(slot.binding)]
+    before, f.shared.in_rule = f.shared.in_rule, True
     result: Binding = yield check_body(g, Named(rule))
+    f.shared.in_rule = before
     fitted = _fit(g, rule, result, wanted)
     instance.params = [p for _, p in sorted(zip(roles, instance.params, strict=True), key=lambda pair: pair[0])]
     instance.finish(g, fitted)

@@ -98,7 +98,7 @@ def instance_key(shared: Shared, passed: Passed) -> Hashable:
     args = tuple(_key(shared, a, sizes) for a in passed.args)
     callee = _key(shared, passed.callee, sizes)
     outer = tuple((name, _slot_key(shared, slot, sizes)) for name, slot in passed.outer)
-    return callee, args, outer
+    return callee, args, outer, shared.watched
 
 
 def _slot_key(shared: Shared, slot: Slot | None, sizes: dict[Size, int]) -> Hashable:

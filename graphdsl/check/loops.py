@@ -13,6 +13,7 @@ from graphdsl.check.context import Frame, LoopFrame
 from graphdsl.check.dispatch import handles
 from graphdsl.check.expect import condition
 from graphdsl.check.joins import Fixed
+from graphdsl.check.probes import watch
 from graphdsl.check.sources import Source, source_of
 from graphdsl.check.statements import body
 from graphdsl.check.values import NOTHING, POISON, Binding, Slot, Tensor, Tuple, has_poison, kind_name
@@ -178,6 +179,7 @@ def _trip(f: Frame, node: ast.ForStmt, source: Source, number: Value) -> Steps[N
     """Set the loop's variables, then the body."""
     item = source.item(f, number)
     unpack(f, node.targets, item, node.over.span, names.LOOP)
+    yield watch(f, node.targets)
     yield trip_body(f, node)
 
 

@@ -14,6 +14,7 @@ from graphdsl.check.lint import lint
 from graphdsl.check.liveness import liveness
 from graphdsl.check.outline import outline
 from graphdsl.check.printed import named_print
+from graphdsl.check.probes import leave_rules, report
 from graphdsl.check.problems import in_order, nearest
 from graphdsl.check.statements import body
 from graphdsl.check.uncalled import check_uncalled
@@ -69,7 +70,7 @@ def _params(module: ast.Module) -> tuple[str, ...]:
 
 def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
     found = outline(module)
-    shared = Shared(module.source, found, request, _settings(module), leaving(module.body))
+    shared = Shared(module.source, found, request, _settings(module, request), leaving(module.body))
     f = Frame(shared, liveness(module.body, found, request.wanted))
     _first_looks(f, module)
     shared.warnings += lint(module, found)
@@ -78,7 +79,9 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
         Func("main", f.block, Span(module.source, 0, len(module.source.text))), _exports(f), f.setting.default_float
     )
     run(check_uncalled(f))
+    leave_rules(shared)
     shared.problems.found += effects_in_rules(shared)
+    report(shared)
     if request.wrt is not None and not shared.problems.found:
         _derivatives(f, program, request, _params(module))
         if shared.problems.found:
@@ -90,14 +93,17 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
     problems = in_order(shared.problems.found)
     errors = [p for p in problems if p.severity == "error"]
     if errors:
-        raise ProgramError(*errors)
+        asked = {probe.span.source for probe in request.probes}
+        own = [p for p in errors if p.span.source not in asked]
+        raise ProgramError(*own) if own else WrongRequest(*errors)
     return Checked(program, in_order([*problems, *shared.warnings]), request.of), shared
 
 
-def _settings(module: ast.Module) -> dict[Source, Setting]:
-    """What holds in each file."""
+def _settings(module: ast.Module, request: Request) -> dict[Source, Setting]:
+    """What holds in each file; in a condition of a probe, what holds in the program's own."""
     own = next((s.dtype for s in module.body if isinstance(s, ast.Default)), F64.value)
     files = {stmt.span.source: F64.value for stmt in module.body} | {module.source: own} | module.defaults
+    files |= {probe.span.source: own for probe in request.probes}
     return {source: Setting(DTYPES[dtype]) for source, dtype in files.items()}
 
 

@@ -7,6 +7,7 @@ from graphdsl.check.branches import DEAD, EXIT, LOST, RESULT, Flow
 from graphdsl.check.context import DTYPES, Frame
 from graphdsl.check.dispatch import expression, handles
 from graphdsl.check.instances import Callee
+from graphdsl.check.probes import watch
 from graphdsl.check.reads import statements
 from graphdsl.check.statements import body as check_statements
 from graphdsl.check.types import bind_dims, convert_freely, type_text
@@ -32,6 +33,7 @@ from graphdsl.syntax import ast
 def check_body(g: Frame, callee: Callee) -> Steps[Binding]:
     """Check a function's body; returns what it gives."""
     if isinstance(callee, Closure):
+        yield watch(g, callee.node.params)
         result: Binding = yield expression(g, callee.node.body)
         return result
     node = callee.node
@@ -40,6 +42,7 @@ def check_body(g: Frame, callee: Callee) -> Steps[Binding]:
         if param.type is not None and slot is not None and isinstance(slot.binding, Tensor):
             value = bind_dims(g, param.type, slot.binding.value, param.span)
             g.names.set(param.name.id, Slot(POISON if value is None else Tensor(value), slot.span))
+    yield watch(g, [param.name for param in node.params])
     flow: Flow = yield check_statements(g, node.body.body)
     return _result(g, node, flow)
 

@@ -8,7 +8,8 @@ from graphdsl.check.branches import DEAD, EXIT, FALLS, LOST, RESULT, Flow, Path,
 from graphdsl.check.context import Frame
 from graphdsl.check.dispatch import handles, statement
 from graphdsl.check.expect import condition, int_scalar
-from graphdsl.check.reads import inner_blocks, names_set
+from graphdsl.check.probes import watch
+from graphdsl.check.reads import inner_blocks, names_set, own_targets
 from graphdsl.check.values import NOTHING, POISON, Slot, rebuild_slot
 from graphdsl.core.ir import Block, Checkpoint, Seed, Value
 from graphdsl.core.steps import Steps
@@ -62,6 +63,8 @@ def sequence(f: Frame, rest: Rest, at_end: frozenset[str]) -> Steps[Flow]:
             guarded: Flow = yield _guarded(f, stmt, flow, left, at_end)
             return guarded
         flow = (yield statement(f, stmt)) or FALLS
+        if isinstance(stmt, ast.Assign | ast.Update | ast.Declare):
+            yield watch(f, own_targets(stmt))
         if flow.exits is not None:
             if left is None:
                 return flow

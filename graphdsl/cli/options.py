@@ -22,6 +22,7 @@ from graphdsl.source.span import Source
 
 if TYPE_CHECKING:
     from graphdsl.api.program import Given, Program
+    from graphdsl.check import Probe
 
 MOST_NAMES = 8  # that an error lists
 MOST_SECONDS = 1e9
@@ -211,6 +212,20 @@ def _unbound(name: str, program: Program) -> str:
     known = sorted(program.bound)
     shown = ", ".join(f"`{n}`" for n in known[:MOST_NAMES]) + ", …" * (len(known) > MOST_NAMES)
     return f"the program binds no `{name}`.{near(name, known, f' It binds {shown}.' if known else '')}"
+
+
+def probes(texts: tuple[str, ...], program: Program) -> tuple[Probe, ...]:
+    """What `--probe` asks for."""
+    if not texts:
+        return ()
+    from graphdsl.api.probes import NoProbe, probes_of
+    from graphdsl.api.program import UnknownName
+
+    try:
+        return probes_of(program, texts)
+    except (NoProbe, UnknownName) as error:
+        message = str(error)
+        raise click.BadParameter(message if message[-1] == "?" else f"{message}.", param_hint="--probe") from None
 
 
 def near(name: str, known: Collection[str], otherwise: str = "", most: int = 1) -> str:

@@ -12,7 +12,7 @@ from graphdsl.source.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from graphdsl.render.paint import Paint
-    from graphdsl.runtime.events import Shown
+    from graphdsl.runtime.events import Shown, Summary
 
 
 class Output:
@@ -89,13 +89,14 @@ class Output:
 
     def sink(self) -> TextSink | JsonSink:
         """What takes the prints of a running program."""
-        return JsonSink() if self.as_json else TextSink()
+        return JsonSink() if self.as_json else TextSink(self)
 
 
 class TextSink:
-    """Prints as text: `y = 15.0`, one line an item."""
+    """Prints as text: `y = 15.0`, one line an item; what a probe shows begins with the line: `line 3: y = 15.0`."""
 
-    def __init__(self) -> None:
+    def __init__(self, output: Output) -> None:
+        self.output = output
         self.write = sys.stdout.write
 
     def values(self, line: int, items: Sequence[Shown]) -> None:
@@ -106,6 +107,12 @@ class TextSink:
 
     def text(self, line: int, text: str) -> None:
         self.write(text + "\n")
+
+    def probe(self, line: int, items: Sequence[Shown | Summary]) -> None:
+        from graphdsl.runtime.format import probed
+
+        for item in items:
+            self.write(f"{self.output.stdout_paint(f'line {line}:', 'faint')} {probed(item)}\n")
 
     def flush(self) -> None:
         sys.stdout.flush()
@@ -124,6 +131,9 @@ class JsonSink:
 
     def text(self, line: int, text: str) -> None:
         sys.stdout.write(self.json.printed_text(line, text) + "\n")
+
+    def probe(self, line: int, items: Sequence[Shown | Summary]) -> None:
+        sys.stdout.write(self.json.probed(line, items) + "\n")
 
     def flush(self) -> None:
         sys.stdout.flush()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from graphdsl.api.program import Program, Result
-from graphdsl.cli.options import Inputs, input_options, mode_option, names, output_options, program_options
+from graphdsl.cli.options import Inputs, input_options, mode_option, names, output_options, probes, program_options
 from graphdsl.cli.output import Output
 from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
 from graphdsl.source.span import Source, Span
+
+if TYPE_CHECKING:
+    from graphdsl.api.program import Given
+    from graphdsl.check import Probe
 
 
 @click.command("run", short_help="run a program, print what it prints")
@@ -17,8 +23,23 @@ from graphdsl.source.span import Source, Span
 @mode_option
 @input_options
 @click.option("--fetch", metavar="NAMES", help="Print only these values, as they are at the end: y,z")
+@click.option(
+    "--probe",
+    "probed",
+    multiple=True,
+    metavar="PROBE",
+    help="Print every value that a name takes: h, 'h if i % 100 == 0', h:stats",
+)
 @click.option("--save", metavar="M.npz", help="Write all params to this file, as they are at the end.")
-def command(source: Source, mode: str, inputs: Inputs, fetch: str | None, save: str | None, output: Output) -> None:
+def command(
+    source: Source,
+    mode: str,
+    inputs: Inputs,
+    fetch: str | None,
+    probed: tuple[str, ...],
+    save: str | None,
+    output: Output,
+) -> None:
     """Run a program, and print what it prints. Without FILE, piped input is read.
 
     \b
@@ -29,14 +50,15 @@ def command(source: Source, mode: str, inputs: Inputs, fetch: str | None, save: 
         raise click.BadParameter(f"{wrong}.", param_hint="--save")
     program = Program(source)
     given = inputs.given(program)
+    watched = probes(probed, program)
     if fetch is None:
-        prepared = program.prepare(mode, given)
+        prepared = program.prepare(mode, given, program.check(given.values, probes=watched))
         output.diagnostics(prepared.warnings)
         result = prepared.run(output.sink())
         if save is not None:
             _save(program, result, save)
     else:
-        _fetch(program, mode, inputs, names("--fetch", fetch, program), output)
+        _fetch(program, mode, given, names("--fetch", fetch, program), watched, output)
 
 
 def _save(program: Program, result: Result, path: str) -> None:
@@ -50,19 +72,21 @@ def _save(program: Program, result: Result, path: str) -> None:
         raise click.ClickException(str(fault)) from None
 
 
-def _fetch(program: Program, mode: str, inputs: Inputs, wanted: tuple[str, ...], output: Output) -> None:
-    """Run, and print only the values of these names at the end."""
+def _fetch(
+    program: Program, mode: str, given: Given, wanted: tuple[str, ...], watched: tuple[Probe, ...], output: Output
+) -> None:
+    """Run, and print only the values of these names at the end, and what is watched."""
     from graphdsl.api.program import UnknownName
-    from graphdsl.runtime.events import Recorded
 
     try:
-        prepared = program.fetch(mode, inputs.given(program), wanted)
+        prepared = program.fetch(mode, given, wanted, watched)
     except UnknownName as error:
         raise click.BadParameter(f"{error}.", param_hint="--fetch") from None
     output.diagnostics(prepared.warnings)
-    result = prepared.run(Recorded())
+    sink = output.sink()
+    result = prepared.run(sink)
     end = len(program.source.text)
     for name in prepared.wanted:
         if name not in result.values:
             raise ProgramError(Diagnostic("E0720", f"`{name}` was never set", Span(program.source, end, end)))
-    output.sink().values(program.source.place(end)[0], [result.values[name] for name in prepared.wanted])
+    sink.values(program.source.place(end)[0], [result.values[name] for name in prepared.wanted])

@@ -227,10 +227,12 @@ Text = tuple[str | Item, ...]
 
 @dataclass(eq=False, repr=False, slots=True)
 class Print:
-    """The items of one `print`, in order: values by name, and texts."""
+    """The items of one `print`, in order: values by name, and texts. Or what a probe shows: one value, or the parts of a
+    tuple; `stats`: their statistics."""
 
     span: Span
     items: tuple[Item | Text, ...]
+    event: Literal["print", "probe", "stats"] = "print"
 
 
 @dataclass(eq=False, repr=False, slots=True)

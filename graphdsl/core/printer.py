@@ -86,7 +86,7 @@ class _Printer:
     def any(self, instr: Any) -> str:
         """An instruction without a form of its own: its class and fields."""
         shape = form(type(instr))
-        hidden = {"span", "labels", "called", *shape.made, *shape.regions}
+        hidden = {"span", "labels", "called", "event", *shape.made, *shape.regions}
         shown = [self.part(getattr(instr, f.name)) for f in fields(instr) if f.name not in hidden]
         return f"{type(instr).__name__.lower()} {' '.join(s for s in shown if s)}".rstrip()
 

@@ -45,7 +45,7 @@ def write(w: FunctionWriter, instr: Instr) -> None:
             w.add(f"rt.random.seed({w.value(arg)})", instr)
         case ir.Print(items=items):
             values = [w.value(part.value) for part in ir_items(items)]
-            w.add(f"show(rt, {w.module.constant(instr)}, {w.tuple(values)})", instr)
+            w.add(f"say(rt, {w.module.constant(instr)}, {w.tuple(values)})", instr)
         case ir.Save(path=path, items=items):
             words = w.tuple([w.value(part.value) for part in ir_items((path,))])
             saved = w.tuple([w.value(item.value) for item in items])

@@ -14,9 +14,9 @@ from graphdsl.core import ir
 from graphdsl.eager.tape import tick
 from graphdsl.ops.sizes import run_sizes
 from graphdsl.ops.types import wrap32, wrap64
-from graphdsl.runtime.events import Shown
 from graphdsl.runtime.faults import MOST_ACTIVE_CALLS, TOO_DEEP
 from graphdsl.runtime.limits import TOO_MUCH, size_text
+from graphdsl.runtime.showing import show
 from graphdsl.runtime.state import Runtime
 from graphdsl.runtime.texts import written
 from graphdsl.source.diagnostic import Fault
@@ -76,21 +76,9 @@ def counted(rt: Runtime, function: Callable[..., Any]) -> Callable[..., Any]:
 # ---- effects ----------------------------------------------------------------------------------
 
 
-def show(rt: Runtime, instr: ir.Print, values: Sequence[Any]) -> None:
-    """A print: one event for each text and for each run of values."""
-    left = iter(values)
-    line = instr.span.line
-    run: list[Shown] = []
-    for item in instr.items:
-        if isinstance(item, ir.Item):
-            run.append(Shown(item.name, item.value.type.dtype, next(left)))
-            continue
-        if run:
-            rt.sink.values(line, run)
-            run = []
-        rt.sink.text(line, written(item, left))
-    if run:
-        rt.sink.values(line, run)
+def say(rt: Runtime, instr: ir.Print, values: Sequence[Any]) -> None:
+    """A print or a probe."""
+    show(rt.sink, instr, values)
 
 
 def save(rt: Runtime, instr: ir.Save, words: Sequence[Any], values: Sequence[Any]) -> None:
@@ -115,7 +103,7 @@ SUPPORT: dict[str, Any] = {
     "nan": nan,
     "repeat": repeat,
     "save": save,
-    "show": show,
+    "say": say,
     "sqrt": sqrt,
     "tick": tick,
     "within": within,

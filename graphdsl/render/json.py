@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from graphdsl.source.diagnostic import Diagnostic, Label
 
 if TYPE_CHECKING:
-    from graphdsl.runtime.events import Shown
+    from graphdsl.ops.types import DType
+    from graphdsl.runtime.events import Shown, Summary
 
 _SPECIAL = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 
@@ -62,6 +63,35 @@ def printed(line: int, items: Sequence[Shown]) -> str:
 def printed_text(line: int, words: str) -> str:
     """The event of a printed text."""
     return object_text(event="print", line=line, text=words)
+
+
+def probed(line: int, items: Sequence[Shown | Summary]) -> str:
+    """The event of what a probe shows."""
+    from graphdsl.runtime.events import Shown
+
+    return object_text(
+        event="probe", line=line, items=[shown(item) if isinstance(item, Shown) else _summary(item) for item in items]
+    )
+
+
+def _summary(item: Summary) -> Raw:
+    """The statistics of a value."""
+    from graphdsl.runtime.format import json_value
+
+    def number(value: Any, dtype: DType) -> Any:
+        return None if value is None else Raw(json_value(value, dtype))
+
+    return Raw(
+        object_text(
+            name=item.name,
+            dtype=item.dtype.value,
+            shape=list(item.shape),
+            min=number(item.low, item.dtype),
+            max=number(item.high, item.dtype),
+            mean=number(item.mean, item.mean_dtype),
+            nans=item.nans,
+        )
+    )
 
 
 def problem(diagnostic: Diagnostic) -> str:

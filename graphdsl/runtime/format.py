@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphdsl.ops.types import BOOL, F32, F64, DType
+
+if TYPE_CHECKING:
+    from graphdsl.runtime.events import Shown, Summary
 
 Scalar = float | int | bool | np.float32
 
@@ -33,6 +36,17 @@ def text(value: Any, dtype: DType) -> str:
         return number(value, dtype)
     shown = brackets(value, dtype) if _parts(value.shape) <= SHOWN else _summary(value, dtype)
     return f"{type_text(dtype, value.shape)} {shown}"
+
+
+def probed(item: Shown | Summary) -> str:
+    """A value with its name, as a probe shows it, or its statistics."""
+    from graphdsl.runtime.events import Shown
+
+    if isinstance(item, Shown):
+        return f"{item.name} = {text(item.value, item.dtype)}"
+    named = (("min", item.low, item.dtype), ("max", item.high, item.dtype), ("mean", item.mean, item.mean_dtype))
+    found = [f"{word} {number(value, dtype)}" for word, value, dtype in named if value is not None]
+    return f"{item.name}: {', '.join([type_text(item.dtype, item.shape), *found, f'nans {item.nans}'])}"
 
 
 def _parts(shape: tuple[int, ...]) -> int:

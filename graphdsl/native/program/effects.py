@@ -12,9 +12,9 @@ from graphdsl.native.program.memory import Memory
 from graphdsl.native.support.words import Status, Word
 from graphdsl.ops.op import Host
 from graphdsl.ops.types import wrap64
-from graphdsl.runtime.events import Shown
 from graphdsl.runtime.faults import MOST_ACTIVE_CALLS, NO_MEMORY, TOO_DEEP, fault_diagnostic
 from graphdsl.runtime.limits import TOO_LARGE, TOO_MUCH, size_text
+from graphdsl.runtime.showing import show
 from graphdsl.runtime.state import Runtime
 from graphdsl.runtime.texts import written
 from graphdsl.source.diagnostic import Fault, FaultKind, ProgramError
@@ -26,8 +26,8 @@ def perform(runtime: Runtime, instr: Any, values: Sequence[Any]) -> tuple[Any, .
     """Carry out an effect with the values of its operands; gives its results."""
     left = iter(values)
     match instr:
-        case ir.Print(items=items):
-            _print(runtime, instr, items, left)
+        case ir.Print():
+            show(runtime.sink, instr, left)
         case ir.Fail():
             raise _failed(instr, left)
         case ir.Save(path=path, items=items):
@@ -46,21 +46,6 @@ def _failed(instr: ir.Fail, left: Iterator[Any]) -> ProgramError:
     numbers = tuple(int(next(left)) for _ in instr.numbers)
     text = () if instr.text is None else (written(instr.text, left),)
     return ProgramError(fault_diagnostic(Fault(instr.kind, *text, *numbers, *instr.words), instr))
-
-
-def _print(runtime: Runtime, instr: ir.Print, items: Sequence[Any], left: Iterator[Any]) -> None:
-    line = instr.span.line
-    shown: list[Shown] = []
-    for item in items:
-        if isinstance(item, ir.Item):
-            shown.append(Shown(item.name, item.value.type.dtype, next(left)))
-            continue
-        if shown:
-            runtime.sink.values(line, shown)
-            shown = []
-        runtime.sink.text(line, written(item, left))
-    if shown:
-        runtime.sink.values(line, shown)
 
 
 def seed_from(runtime: Runtime, memory: Memory) -> None:
