@@ -14,6 +14,7 @@ from graphdsl.api.program import Given, Prepared, Program
 from graphdsl.cli import status
 from graphdsl.cli.options import Inputs, input_options, names, one_name, output_options, program_options
 from graphdsl.cli.output import Output
+from graphdsl.cli.seconds import seconds
 from graphdsl.runtime.modes import MODES
 from graphdsl.source.diagnostic import ProgramError, WrongRequest
 from graphdsl.source.span import Source
@@ -173,14 +174,6 @@ def _ratio(contest: Contest) -> str:
     if ratio.pays_back is None:
         return f"{text}, and never pays back its compile time"
     return f"{text}, and has paid back its compile time from run {ratio.pays_back:,} on"
-
-
-def seconds(time: float) -> str:
-    """`1.23 ms`."""
-    for unit, factor in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if time >= factor:
-            return f"{time / factor:.3g} {unit}" if time < 1000 * factor else f"{time / factor:.0f} {unit}"
-    return f"{time * 1e9:.0f} ns"
 
 
 @contextmanager

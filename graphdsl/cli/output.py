@@ -55,6 +55,13 @@ class Output:
 
         sys.stdout.write(json.object_text(event=event, **fields) + "\n")
 
+    def aside(self, event: str, **fields: Any) -> None:
+        """An event on stderr, with --json: what is no output of the program."""
+        from graphdsl.render import json
+
+        sys.stdout.flush()
+        sys.stderr.write(json.object_text(event=event, **fields) + "\n")
+
     def line(self, text: str = "") -> None:
         """A line on stdout."""
         sys.stdout.write(text + "\n")

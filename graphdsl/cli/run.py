@@ -13,8 +13,9 @@ from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
 from graphdsl.source.span import Source, Span
 
 if TYPE_CHECKING:
-    from graphdsl.api.program import Given
+    from graphdsl.api.program import Given, Prepared
     from graphdsl.check import Probe
+    from graphdsl.runtime.events import Sink
 
 
 @click.command("run", short_help="run a program, print what it prints")
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     help="Print every value that a name takes: h, 'h if i % 100 == 0', h:stats",
 )
 @click.option("--save", metavar="M.npz", help="Write all params to this file, as they are at the end.")
+@click.option(
+    "--stats", is_flag=True, help="Say what the run took: times, ops, bytes. Ops are counted in a second run."
+)
 def command(
     source: Source,
     mode: str,
@@ -38,6 +42,7 @@ def command(
     fetch: str | None,
     probed: tuple[str, ...],
     save: str | None,
+    stats: bool,
     output: Output,
 ) -> None:
     """Run a program, and print what it prints. Without FILE, piped input is read.
@@ -54,11 +59,20 @@ def command(
     if fetch is None:
         prepared = program.prepare(mode, given, program.check(given.values, probes=watched))
         output.diagnostics(prepared.warnings)
-        result = prepared.run(output.sink())
+        result = _run(prepared, mode, output.sink(), stats, output)
         if save is not None:
             _save(program, result, save)
     else:
-        _fetch(program, mode, given, names("--fetch", fetch, program), watched, output)
+        _fetch(program, mode, given, names("--fetch", fetch, program), watched, stats, output)
+
+
+def _run(prepared: Prepared, mode: str, sink: Sink, stats: bool, output: Output) -> Result:
+    """Run it; with `--stats`, and say what that took."""
+    if not stats:
+        return prepared.run(sink)
+    from graphdsl.cli.stats import run
+
+    return run(prepared, mode, sink, output)
 
 
 def _save(program: Program, result: Result, path: str) -> None:
@@ -73,7 +87,13 @@ def _save(program: Program, result: Result, path: str) -> None:
 
 
 def _fetch(
-    program: Program, mode: str, given: Given, wanted: tuple[str, ...], watched: tuple[Probe, ...], output: Output
+    program: Program,
+    mode: str,
+    given: Given,
+    wanted: tuple[str, ...],
+    watched: tuple[Probe, ...],
+    stats: bool,
+    output: Output,
 ) -> None:
     """Run, and print only the values of these names at the end, and what is watched."""
     from graphdsl.api.program import UnknownName
@@ -84,7 +104,7 @@ def _fetch(
         raise click.BadParameter(f"{error}.", param_hint="--fetch") from None
     output.diagnostics(prepared.warnings)
     sink = output.sink()
-    result = prepared.run(sink)
+    result = _run(prepared, mode, sink, stats, output)
     end = len(program.source.text)
     for name in prepared.wanted:
         if name not in result.values:
