@@ -59,6 +59,48 @@ def test_grad_after_training(graphdsl: Any, mode: str) -> None:
     assert graphdsl("grad", "-e", code, "--mode", mode).out == "loss = 4.0\n∂loss/∂w = 4.0\n"
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_grad_where_no_derivative_is_taken_in_the_loop(graphdsl: Any, mode: str) -> None:
+    code = "param w = 2.0\nfor i in 0..2 {\n  loss = w ** 3\n  w := w - 0.25\n}"
+    assert graphdsl("grad", "-e", code, "--mode", mode).out == "loss = 5.359375\n∂loss/∂w = 9.1875\n"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_second_derivatives(graphdsl: Any, mode: str) -> None:
+    code = "param w = [1.0, 2.0]\nparam b: f32 = 3.0\nparam n = 1\ny = sum(w ** 3) * b"
+    said = graphdsl("grad", "-e", code, "--order", "2", "--mode", mode)
+    assert said.out.split("\n") == [
+        "y = 27.0",
+        "∂²y/∂w² = f64[2, 2] [[18.0, 0.0], [0.0, 36.0]]",
+        "∂²y/∂w∂b = f32[2] [3.0, 12.0]",
+        "∂²y/∂b² = 0.0",
+        "",
+    ]
+    code = "param w = 2.0\nprint w ** 3 + w"
+    assert "∂²(w ** 3 + w)/∂w² = 12.0\n" in graphdsl("grad", "-e", code, "--order", "2", "--mode", mode).out
+    said = graphdsl("grad", ARTICLE, "--wrt", "w,x", "--order", "2", "--mode", mode, "--json").events()
+    of = {"name": "y", "dtype": "f64", "shape": [], "value": 15.0}
+    assert said == [
+        {"event": "hessian", "of": of, "wrt": wrt, "dtype": "f64", "shape": [], "value": value}
+        for wrt, value in ((["w", "w"], 2.0), (["w", "x"], 1.0), (["x", "x"], 0.0))
+    ]
+    assert graphdsl("grad", ARTICLE, "--order", "3").code == status.WRONG_USAGE
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_second_derivatives_by_a_param_that_changes(graphdsl: Any, mode: str) -> None:
+    """By the leaf on which the value last depended, also where the first derivative depends only on an earlier one."""
+    code = "param w = 2.0\nold = w\nw := 5.0\ny = w * old * old"
+    said = graphdsl("grad", "-e", code, "--wrt", "w,old", "--order", "2", "--mode", mode)
+    assert said.out == "y = 20.0\n∂²y/∂w² = 0.0\n∂²y/∂w∂old = 4.0\n∂²y/∂old² = 10.0\n"
+    code = "param w = 2.0\nfor i in 0..2 {\n  v = w\n  loss = v ** 3\n  w := w - 0.25\n}"
+    said = graphdsl("grad", "-e", code, "--wrt", "v", "--order", "2", "--mode", mode)
+    assert said.out == "loss = 5.359375\n∂²loss/∂v² = 10.5\n"
+    said = graphdsl("grad", "-e", code, "--order", "2", "--mode", mode)
+    assert (said.code, said.out) == (status.WRONG_USAGE, "")
+    assert "no second derivative by `w`, to which a loop or a branch gives new values" in said.err
+
+
 def test_compare(graphdsl: Any) -> None:
     said = graphdsl("compare", ARTICLE, "--wrt", "w", "--repeat", "3", "--json")
     eager, graph, ratio, agreement = said.events()

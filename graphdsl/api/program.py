@@ -53,7 +53,7 @@ class Given:
 
 @dataclass
 class Result:
-    """What a run left: top-level values and the derivatives asked for, by name."""
+    """What a run left: top-level values and the derivatives asked for, by name (second derivatives by two: `w,b`)."""
 
     values: dict[str, Shown]
     gradients: dict[str, Shown]
@@ -105,11 +105,12 @@ class Program:
         of: str | None = None,
         wrt: tuple[str, ...] | None = None,
         probes: tuple[Probe, ...] = (),
+        order: int = 1,
     ) -> Checked:
         """The typed core for a run in which these names are fed. Raises `ProgramError`."""
         from graphdsl.check import Request, check
 
-        return check(self.module, Request(frozenset(fed), frozenset(wanted), of, wrt, probes))
+        return check(self.module, Request(frozenset(fed), frozenset(wanted), of, wrt, probes, order))
 
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What the checker warns of, and advises (which no run tells). Raises `ProgramError` with all it found where the

@@ -6,15 +6,15 @@ From it: the marks by which eager mode records, the errors of language.md §7 (a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from graphdsl.check.context import Asked
 from graphdsl.check.zero import why_zero
 from graphdsl.core.between import Between
 from graphdsl.core.call_graph import functions
 from graphdsl.core.instances import Instances
-from graphdsl.core.ir import Apply, Custom, Derive, Fail, Func, ParamTarget, Program, Value
-from graphdsl.core.links import Links
+from graphdsl.core.ir import Apply, Custom, Derive, Fail, Func, ParamTarget, Program, Target, Value
+from graphdsl.core.links import Links, Node
 from graphdsl.core.structure import regions, results, walk
 from graphdsl.source.diagnostic import Diagnostic, Label
 
@@ -45,16 +45,21 @@ def _mark(links: Links, walk: Between) -> None:
     for node in walk.walked:
         if isinstance(node, Value):
             node.tracked = True
-    for holders in walk.holders:
-        if walk.values.isdisjoint(holders):
-            continue
-        for node in holders:
-            if not isinstance(node, Value):
-                continue
+    for target, holders in zip(walk.derive.targets, walk.holders, strict=True):
+        for node in _held_by(links, walk, target, holders):
             if links.origins.get(node):
                 node.tracked = True
             else:
                 node.leaf = True
+
+
+def _held_by(links: Links, walk: Between, target: Target, holders: Collection[Node]) -> set[Value]:
+    """The values by which the walk finds a target: where it is made, and where it is passed on."""
+    if isinstance(target, ParamTarget):  # the walk may end where its leaves are only passed on
+        return {v for v in _passed_on(links, walk.values) if links.origins.get(v) or v in holders}
+    if walk.values.isdisjoint(holders):
+        return set()
+    return {v for v in holders if isinstance(v, Value)}
 
 
 def _mark_higher(links: Links) -> None:
@@ -186,10 +191,16 @@ def _from_outside(links: Links, walk: Between) -> Iterator[Diagnostic]:
 
 def _roots(links: Links, value: Value) -> set[Value]:
     """The values that may be this one, where they were made: in this function, as far as that goes."""
-    found, todo = {value}, [value]
+    return {v for v in _passed_on(links, [value]) if not links.origins.get(v)}
+
+
+def _passed_on(links: Links, values: Iterable[Node]) -> set[Value]:
+    """These values, and all that they may have been before they were passed on."""
+    todo = [v for v in values if isinstance(v, Value)]
+    found = set(todo)
     while todo:
         for source in links.origins.get(todo.pop(), ()):
             if isinstance(source, Value) and source not in found:
                 found.add(source)
                 todo.append(source)
-    return {v for v in found if not links.origins.get(v)}
+    return found

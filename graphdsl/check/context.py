@@ -80,8 +80,8 @@ class Request:
     """What the caller wants of the check beside the program itself.
 
     `fed`: names whose first value comes from outside. `wanted`: top-level names to be read after the program's end.
-    `of`, `wrt`: the derivative that `graphdsl grad` asks for; `wrt` None: none; `of` None: the last float scalar.
-    `probes`: what shows the values of names.
+    `probes`: what shows the values of names. `of`, `wrt`: the derivative that `graphdsl grad` asks for; `wrt` None: none;
+    `of` None: the last float scalar; `order` 2: second derivatives, for each pair of names.
     """
 
     fed: frozenset[str] = frozenset()
@@ -89,6 +89,7 @@ class Request:
     of: str | None = None
     wrt: tuple[str, ...] | None = None
     probes: tuple[Probe, ...] = ()
+    order: int = 1
 
 
 # How derivatives call what they are of and by: the place and the text of each mention of a value.

@@ -13,7 +13,7 @@ from graphdsl.check.expect import as_tensor
 from graphdsl.check.printing import source_text
 from graphdsl.check.types import seed_for
 from graphdsl.check.values import POISON, Binding, Tensor, Tuple, has_poison, kind_name, leaves, rebuild
-from graphdsl.core.ir import Derive, Value
+from graphdsl.core.ir import Derive, Target, Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops.types import Type
 from graphdsl.source.span import Span
@@ -157,11 +157,13 @@ def one_target(f: Frame, node: ast.Expr, what: str) -> Value | None:
     return binding.value if isinstance(binding, Tensor) else None
 
 
-def directed(f: Frame, span: Span, y: Value, x: Value, seed: Value, type: Type | None = None) -> Value:
-    """`vjp(y, x, seed)`, of the type given or as the rule is."""
+def directed(
+    f: Frame, span: Span, y: Value, x: Value, seed: Value, type: Type | None = None, target: Target | None = None
+) -> Value:
+    """`vjp(y, x, seed)`, of the type given or as the rule is; `target`: by that in place of `x`, whose type it has."""
     f.shared.derives = True
     out = Value(type or derivative_type(f, y, x))
-    f.block.body.append(Derive(span, "vjp", y, (x,), seed, (out,)))
+    f.block.body.append(Derive(span, "vjp", y, (target or x,), seed, (out,)))
     f.shared.derived.add(out)
     return out
 

@@ -13,7 +13,7 @@ from graphdsl.check.dispatch import expression
 from graphdsl.check.expect import as_tensor
 from graphdsl.check.types import seed_for
 from graphdsl.check.values import POISON, Binding, Tensor
-from graphdsl.core.ir import Block, Derive, For, Value
+from graphdsl.core.ir import Block, Derive, For, Target, Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops.types import I64, Dim, Size, Type
 from graphdsl.source.span import Span
@@ -69,19 +69,19 @@ def _is_scalar(f: Frame, node: ast.Expr, y: Value, what: str) -> bool:
     return not y.type.rank
 
 
-def gradient(f: Frame, span: Span, y: Value, x: Value) -> Value:
-    """`grad(y, x)`"""
+def gradient(f: Frame, span: Span, y: Value, x: Value, target: Target | None = None) -> Value:
+    """`grad(y, x)`; where a target is given, by that in place of `x`, whose type it has."""
     f.shared.derives = True
     out = Value(derivative_type(f, y, x))
-    f.block.body.append(Derive(span, "grad", y, (x,), None, (out,)))
+    f.block.body.append(Derive(span, "grad", y, (target or x,), None, (out,)))
     return out
 
 
-def jacobian(f: Frame, span: Span, y: Value, x: Value) -> Value:
-    """A row for each element of `y`."""
+def jacobian(f: Frame, span: Span, y: Value, x: Value, target: Target | None = None) -> Value:
+    """A row for each element of `y`. `target` as of `gradient`."""
     if not y.type.rank:
         one = f.at(span).const(1.0, y.type.dtype, y.type.weak)
-        return directed(f, span, y, x, one)
+        return directed(f, span, y, x, one, target=target)
     count = f.value("size", span, y, axis=None)
     length: Dim = f.shared.sizes.setdefault(count, Size())
     if all(isinstance(d, int) for d in y.type.shape):
@@ -94,7 +94,7 @@ def jacobian(f: Frame, span: Span, y: Value, x: Value) -> Value:
         unit = _zeros(f, span, Type(y.type.dtype, (length,)), [count])
         one = f.at(span).const(1.0, y.type.dtype)
         flat = f.value("update", span, unit, one, trip, spec=(("at",),))
-        return directed(f, span, y, x, _shaped(f, span, flat, [y]))
+        return directed(f, span, y, x, _shaped(f, span, flat, [y]), target=target)
 
     flat = _rows(
         f, span, count, _zeros(f, span, Type(dtype, (length, *x.type.shape)), [count, *_sizes(f, span, x)]), make

@@ -8,7 +8,6 @@ from graphdsl.check.activity import analyse
 from graphdsl.check.branches import DEAD, LOST
 from graphdsl.check.context import DTYPES, Frame, Request, Shared
 from graphdsl.check.custom import effects_in_rules
-from graphdsl.check.derivatives import derivative_type
 from graphdsl.check.leaving import leaving
 from graphdsl.check.lint import lint
 from graphdsl.check.liveness import liveness
@@ -16,11 +15,12 @@ from graphdsl.check.outline import outline
 from graphdsl.check.printed import named_print
 from graphdsl.check.probes import leave_rules, report
 from graphdsl.check.problems import in_order, nearest
+from graphdsl.check.requested import add_derivatives, params
 from graphdsl.check.statements import body
 from graphdsl.check.uncalled import check_uncalled
-from graphdsl.check.values import Slot, Tensor, Tuple, has_poison
+from graphdsl.check.values import Slot, Tensor, Tuple
 from graphdsl.core.checkpoints import lower
-from graphdsl.core.ir import Derive, Func, ParamTarget, Program, Value
+from graphdsl.core.ir import Func, Program, Value
 from graphdsl.core.steps import run
 from graphdsl.ops.op import Setting
 from graphdsl.ops.types import F64
@@ -61,11 +61,7 @@ def _with_derivative(module: ast.Module, request: Request) -> Request:
             message = "there is nothing to differentiate: the program binds and prints no float scalar"
             raise ProgramError(Diagnostic("E0407", message, end, "compute one, as in `loss = sum(y * y)`"))
         of = shared.scalars[-1]
-    return replace(request, of=of, wanted=request.wanted | {of, *(request.wrt or _params(module))})
-
-
-def _params(module: ast.Module) -> tuple[str, ...]:
-    return tuple(s.name.id for s in module.body if isinstance(s, ast.Declare) and s.kind == "param")
+    return replace(request, of=of, wanted=request.wanted | {of, *(request.wrt or params(module))})
 
 
 def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
@@ -83,7 +79,7 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
     shared.problems.found += effects_in_rules(shared)
     report(shared)
     if request.wrt is not None and not shared.problems.found:
-        _derivatives(f, program, request, _params(module))
+        add_derivatives(f, program, request, module)
         if shared.problems.found:
             raise WrongRequest(*shared.problems.found)
     if not shared.problems.found:
@@ -166,55 +162,3 @@ def _export(exports: dict[str, tuple[Value, Value | None]], name: str, slot: Slo
         case Tuple(items=items):
             for i, item in enumerate(items):
                 _export(exports, f"{name}[{i}]", Slot(item, slot.span, slot.is_set))
-
-
-def _derivatives(f: Frame, program: Program, request: Request, params: tuple[str, ...]) -> None:
-    """What `graphdsl grad` asks for, at the program's end: by the names given, else by all params that are floats.
-
-    What is wrong with a name is said where the name is set."""
-    span = Span(f.shared.source, len(f.shared.source.text), len(f.shared.source.text))
-    y = _wanted(f, request.of or "", span)
-    if y is None:
-        return
-    if y.type.rank or not y.type.dtype.is_float:
-        hint = "differentiate its sum: `loss = sum(…)`" if y.type.rank else "make it a float: `f64(…)`"
-        f.error(
-            "E0403", f"`{request.of}` is {y.type}, and only a float scalar has a gradient", _set_at(f, request.of), hint
-        )
-        return
-    f.shared.asked.setdefault(y, []).append((span, request.of or ""))
-    for name in request.wrt or params:
-        held = _wanted(f, name, span)
-        if held is None:
-            continue
-        if not held.type.dtype.is_float and not request.wrt:
-            continue
-        if not held.type.dtype.is_float or f.shared.kinds.get(name) in ("const", "dim"):
-            f.error(
-                "E0405", f"`{name}` is {held.type}, and has no derivative", _set_at(f, name), "only floats have one"
-            )
-            continue
-        out = Value(derivative_type(f, y, held), None)
-        f.shared.asked.setdefault(held, []).append((span, name))
-        target = ParamTarget(name) if f.shared.kinds.get(name) == "param" else held
-        f.block.body.append(Derive(span, "grad", y, (target,), None, (out,)))
-        program.derivatives[name] = out
-
-
-def _set_at(f: Frame, name: str | None) -> Span:
-    """Where a name that holds something was set."""
-    slot = f.names.get(name or "")
-    assert slot is not None
-    return slot.span
-
-
-def _wanted(f: Frame, name: str, span: Span) -> Value | None:
-    slot = f.names.get(name)
-    if slot is None or slot is LOST or slot is DEAD:
-        close = nearest(name, f.names.names())
-        f.error("E0201", f"the program binds no `{name}`", span, f"did you mean `{close}`?" if close else None)
-        return None
-    if has_poison(slot.binding) or not isinstance(slot.binding, Tensor):
-        f.error("E0405", f"`{name}` is no tensor", slot.span)
-        return None
-    return slot.binding.value

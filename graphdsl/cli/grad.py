@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -21,13 +22,25 @@ if TYPE_CHECKING:
 @program_options
 @click.option("--wrt", metavar="NAMES", help="With respect to these: w,b. Without it: every param.")
 @click.option("--of", metavar="NAME", help="What is differentiated. Without it: the last float scalar.")
+@click.option(
+    "--order",
+    type=click.IntRange(1, 2),
+    default=1,
+    show_default=True,
+    help="2: second derivatives, of each pair of names once: by w twice, by w and b, by b twice.",
+)
 @mode_option
 @input_options
-def command(source: Source, wrt: str | None, of: str | None, mode: str, inputs: Inputs, output: Output) -> None:
+def command(
+    source: Source, wrt: str | None, of: str | None, order: int, mode: str, inputs: Inputs, output: Output
+) -> None:
     """Run a program, then print derivatives of one value at its end.
 
     \b
     Example:  graphdsl grad -e 'param w = 2.0; y = w ** 3' --wrt w
+
+    A second derivative by w and b has the shape of w, then that of b, and the
+    dtype of b.
     """
     from graphdsl.runtime.events import Recorded
 
@@ -35,7 +48,7 @@ def command(source: Source, wrt: str | None, of: str | None, mode: str, inputs: 
     given = inputs.given(program)
     targets = names("--wrt", wrt, program) if wrt is not None else ()
     y = one_name("--of", of, program) if of is not None else None
-    checked = program.check(given.values, (), y, targets)
+    checked = program.check(given.values, (), y, targets, order)
     prepared = program.prepare(mode, given, checked)
     output.diagnostics(prepared.warnings)
     result = prepared.run(Recorded())
@@ -66,15 +79,28 @@ def show(output: Output, of: Shown, result: Result) -> None:
     """The value and its gradients, as text or as events."""
     from graphdsl.render import json
     from graphdsl.runtime.format import json_value, text
+
+    if not output.as_json:
+        output.line(f"{of.name} = {text(of.value, of.dtype)}")
+    for key, gradient in result.gradients.items():
+        by = key.split(",")
+        if not output.as_json:
+            output.line(f"{symbol(of, by)} = {text(gradient.value, gradient.dtype)}")
+            continue
+        value = json.Raw(json_value(gradient.value, gradient.dtype))
+        kind, wrt = ("grad", by[0]) if len(by) == 1 else ("hessian", by)
+        shape = list(gradient.shape)
+        output.event(kind, of=json.shown(of), wrt=wrt, dtype=gradient.dtype.value, shape=shape, value=value)
+
+
+def symbol(of: Shown, by: Sequence[str]) -> str:
+    """A derivative as it is written: `∂y/∂w`, `∂²y/∂w²`, `∂²y/∂w∂b`."""
     from graphdsl.syntax.lexer import continues_name
 
     y = of.name if all(map(continues_name, of.name)) else f"({of.name})"
-    if not output.as_json:
-        output.line(f"{of.name} = {text(of.value, of.dtype)}")
-    for name, gradient in result.gradients.items():
-        if output.as_json:
-            value = json.Raw(json_value(gradient.value, gradient.dtype))
-            shape = list(gradient.shape)
-            output.event("grad", of=json.shown(of), wrt=name, dtype=gradient.dtype.value, shape=shape, value=value)
-        else:
-            output.line(f"∂{y}/∂{name} = {text(gradient.value, gradient.dtype)}")
+    match by:
+        case [name]:
+            return f"∂{y}/∂{name}"
+        case [name, other] if name == other:
+            return f"∂²{y}/∂{name}²"
+    return f"∂²{y}/" + "".join(f"∂{name}" for name in by)

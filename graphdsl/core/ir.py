@@ -195,6 +195,9 @@ class ParamTarget:
     name: str
 
 
+Target = Value | ParamTarget
+
+
 @dataclass(eq=False, repr=False, slots=True)
 class Derive:
     """A derivative. grad: `outs[i]` is dy/d(targets[i]); vjp: `seed` is the cotangent. `higher`: it may be differentiated
@@ -313,4 +316,4 @@ class Program:
     main: Func
     exports: dict[str, tuple[Value, Value | None]]
     default_float: Any
-    derivatives: dict[str, Value] = field(default_factory=dict)  # asked for by `graphdsl grad`, by target
+    derivatives: dict[str, Value] = field(default_factory=dict)  # asked for by `graphdsl grad`, by target: `w`, `w,b`
