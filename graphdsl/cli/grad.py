@@ -48,7 +48,7 @@ def command(
     given = inputs.given(program)
     targets = names("--wrt", wrt, program) if wrt is not None else ()
     y = one_name("--of", of, program) if of is not None else None
-    checked = program.check(given.values, (), y, targets, order)
+    checked = program.check(given.values, (), y, targets, order=order)
     prepared = program.prepare(mode, given, checked)
     output.diagnostics(prepared.warnings)
     result = prepared.run(Recorded())
