@@ -14,7 +14,7 @@ from graphdsl.source.record import dataclass
 from graphdsl.source.words import counted
 
 # What a run ends with where it hits a limit: no property of the program, and not the same in both modes.
-LIMITS = ("E0730", "E0732", "E0733")
+LIMITS = ("E0730", "E0732", "E0733", "E0734")
 
 Event = tuple[int, list[Shown] | str]  # as `Recorded` keeps it: the line, and what was printed there
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphdsl.api.resumed import Heard, Resumed
 from graphdsl.runtime.events import Recorded, Shown, Sink
 from graphdsl.runtime.limits import Limits
 from graphdsl.runtime.state import Files, Runtime, Stream
-from graphdsl.source.diagnostic import Diagnostic
+from graphdsl.source.diagnostic import Diagnostic, ProgramError
 from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Source
 from graphdsl.syntax import ast
@@ -21,10 +22,13 @@ from graphdsl.syntax.parser import parse
 from graphdsl.syntax.walk import walk
 
 if TYPE_CHECKING:
-    from graphdsl.api.engines import Engine
+    from graphdsl.api.engines import Engine, Values
     from graphdsl.check import Probe
     from graphdsl.check.program import Checked
     from graphdsl.core.ir import Value
+
+
+NO_ROOM = ("E0732", "E0734")  # errors of a run whose values together are too much
 
 
 class UnknownName(ValueError):
@@ -151,8 +155,6 @@ class Program:
 
     def fetch(self, mode: str, given: Given, wanted: tuple[str, ...], probes: tuple[Probe, ...] = ()) -> Prepared:
         """The program made ready to give only these values and to print nothing; what serves nothing else is left out."""
-        from graphdsl.core.effects import silence
-
         checked = self.check(given.values, wanted, probes=probes)
         exports = checked.program.exports
         found: list[str] = []
@@ -161,12 +163,15 @@ class Program:
             if not parts:
                 raise UnknownName(f"the program binds no value to `{name}`")
             found += parts
-        silence(checked.program.main, lambda instr: instr.event == "print")
-        return Prepared(self, mode, given, checked, wanted=tuple(found))
+        return Prepared(self, mode, given, checked, wanted=tuple(found), silent=True)
 
 
 class Prepared:
-    """A program checked and made ready for one mode; `run` as often as one likes."""
+    """A program checked and made ready for one mode; `run` as often as one likes. `silent`: it prints nothing.
+
+    Where memory does not suffice for what derivatives need of its loops, a run begins again, with code that computes this
+    anew where it is needed, bit for bit the same: `recomputes`, and `notice` is called.
+    """
 
     def __init__(
         self,
@@ -176,19 +181,57 @@ class Prepared:
         checked: Checked,
         use_cache: bool = True,
         wanted: tuple[str, ...] | None = None,
+        silent: bool = False,
     ) -> None:
-        from graphdsl.api.engines import make
-
         self.source = program.source
+        self.mode = mode
         self.given = given
-        self.checked = checked
         self.warnings = checked.warnings
         self.wanted = tuple(checked.program.exports) if wanted is None else wanted
-        self.engine: Engine = make(checked.program, mode, self.wanted, use_cache, given.limits.watched)
+        self.use_cache = use_cache
+        self.silent = silent
+        self.notice: Callable[[], object] = lambda: None
+        self._make(checked)
+
+    def _make(self, checked: Checked) -> None:
+        from graphdsl.api.engines import make
+
+        self.checked = checked
+        if self.silent:
+            from graphdsl.core.effects import silence
+
+            silence(checked.program.main, lambda instr: instr.event == "print")
+        self.engine: Engine = make(checked.program, self.mode, self.wanted, self.use_cache, self.given.limits.watched)
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether loops compute anew what derivatives need of them."""
+        return self.checked.segmented
 
     def run(self, sink: Sink) -> Result:
         """Run it; what it prints goes to `sink`. Raises `ProgramError` where it fails."""
-        found = self.engine.run(self._runtime(sink))
+        heard = Heard(sink)
+        runtime = self._runtime(heard)
+        try:
+            return self._result(self.engine.run(runtime))
+        except ProgramError as error:
+            if error.diagnostics[0].code not in NO_ROOM or runtime.saves or not self._recompute():
+                raise
+        self.notice()
+        again = self._runtime(Resumed(sink, heard.count))
+        again.deadline = runtime.deadline
+        return self._result(self.engine.run(again))
+
+    def _recompute(self) -> bool:
+        """Make it anew so that derivatives of loops need little memory, if that can be."""
+        from graphdsl.check import recomputing
+
+        checked = recomputing(self.checked)
+        if checked is not None:
+            self._make(checked)
+        return checked is not None
+
+    def _result(self, found: Values) -> Result:
         core = self.checked.program
         return Result(
             {name: self._shown(name, core.exports[name][0], value) for name, value in found.exports.items()},

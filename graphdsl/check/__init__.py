@@ -22,6 +22,6 @@ from graphdsl.check import (  # registers what checks each kind of node
     statements,
 )
 from graphdsl.check.context import Probe, Request
-from graphdsl.check.program import Checked, check
+from graphdsl.check.program import Checked, check, recomputing
 
-__all__ = ["Checked", "Probe", "Request", "check"]
+__all__ = ["Checked", "Probe", "Request", "check", "recomputing"]

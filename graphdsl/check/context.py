@@ -81,7 +81,8 @@ class Request:
 
     `fed`: names whose first value comes from outside. `wanted`: top-level names to be read after the program's end.
     `probes`: what shows the values of names. `of`, `wrt`: the derivative that `graphdsl grad` asks for; `wrt` None: none;
-    `of` None: the last float scalar; `order` 2: second derivatives, for each pair of names.
+    `of` None: the last float scalar; `order` 2: second derivatives, for each pair of names. `recompute`: derivatives of loops
+    shall need little memory.
     """
 
     fed: frozenset[str] = frozenset()
@@ -90,6 +91,7 @@ class Request:
     wrt: tuple[str, ...] | None = None
     probes: tuple[Probe, ...] = ()
     order: int = 1
+    recompute: bool = False
 
 
 # How derivatives call what they are of and by: the place and the text of each mention of a value.

@@ -19,8 +19,9 @@ from graphdsl.check.requested import add_derivatives, params
 from graphdsl.check.statements import body
 from graphdsl.check.uncalled import check_uncalled
 from graphdsl.check.values import Slot, Tensor, Tuple
+from graphdsl.core.call_graph import instructions
 from graphdsl.core.checkpoints import lower
-from graphdsl.core.ir import Func, Program, Value
+from graphdsl.core.ir import Derive, Func, Program, Value
 from graphdsl.core.steps import run
 from graphdsl.ops.op import Setting
 from graphdsl.ops.types import F64
@@ -34,11 +35,18 @@ from graphdsl.syntax import ast
 
 @dataclass(frozen=True)
 class Checked:
-    """A program, and what was found that is no error. `of` is the name or text of what `graphdsl grad` differentiates."""
+    """A program, and what was found that is no error. `of` is the name or text of what `graphdsl grad` differentiates.
+    `module` and `request` are what was checked; `segmented`: it has loops in segments."""
 
     program: Program
     warnings: tuple[Diagnostic, ...]
-    of: str | None = None
+    module: ast.Module
+    request: Request
+    segmented: bool = False
+
+    @property
+    def of(self) -> str | None:
+        return self.request.of
 
 
 def check(module: ast.Module, request: Request | None = None) -> Checked:
@@ -49,6 +57,16 @@ def check(module: ast.Module, request: Request | None = None) -> Checked:
             request = _with_derivative(module, request)
         with named_print(module, request.of):
             return _check(module, request)[0]
+
+
+def recomputing(checked: Checked) -> Checked | None:
+    """The same program with its loops in segments, so that derivatives of them need little memory; None where that is no
+    help, or would be told: second derivatives round otherwise."""
+    known = instructions(checked.program.main)
+    if checked.segmented or any(isinstance(instr, Derive) and instr.higher for instr in known):
+        return None
+    made = check(checked.module, replace(checked.request, recompute=True))
+    return made if made.segmented else None
 
 
 def _with_derivative(module: ast.Module, request: Request) -> Request:
@@ -82,8 +100,7 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
         add_derivatives(f, program, request, module)
         if shared.problems.found:
             raise WrongRequest(*shared.problems.found)
-    if not shared.problems.found:
-        lower(program)
+    segmented = not shared.problems.found and lower(program, loops=request.recompute)
     if not shared.problems.found and (shared.derives or program.derivatives):
         shared.problems.found += analyse(program, shared.asked, shared.forwards)
     problems = in_order(shared.problems.found)
@@ -92,7 +109,7 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
         asked = {probe.span.source for probe in request.probes}
         own = [p for p in errors if p.span.source not in asked]
         raise ProgramError(*own) if own else WrongRequest(*errors)
-    return Checked(program, in_order([*problems, *shared.warnings]), request.of), shared
+    return Checked(program, in_order([*problems, *shared.warnings]), module, request, segmented), shared
 
 
 def _settings(module: ast.Module, request: Request) -> dict[Source, Setting]:

@@ -50,6 +50,7 @@ def command(
     y = one_name("--of", of, program) if of is not None else None
     checked = program.check(given.values, (), y, targets, order=order)
     prepared = program.prepare(mode, given, checked)
+    prepared.notice = output.again
     output.diagnostics(prepared.warnings)
     result = prepared.run(Recorded())
     show(output, differentiated(checked, result, source), result)

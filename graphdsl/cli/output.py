@@ -94,6 +94,13 @@ class Output:
         if sys.stderr.isatty():
             self.note("note: building the kernel library for this machine, which is done once and takes some seconds")
 
+    def again(self) -> None:
+        """A run begins again, with less memory."""
+        self.note(
+            "note: what derivatives need of the loops does not fit into memory; "
+            "the run begins again, and computes it anew where it is needed"
+        )
+
     def sink(self) -> TextSink | JsonSink:
         """What takes the prints of a running program."""
         return JsonSink() if self.as_json else TextSink(self)

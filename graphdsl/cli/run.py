@@ -68,6 +68,7 @@ def command(
 
 def _run(prepared: Prepared, mode: str, sink: Sink, stats: bool, output: Output) -> Result:
     """Run it; with `--stats`, and say what that took."""
+    prepared.notice = output.again
     if not stats:
         return prepared.run(sink)
     from graphdsl.cli.stats import run

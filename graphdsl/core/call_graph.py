@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from graphdsl.core.ir import Call, Custom, Func
 from graphdsl.core.structure import walk
@@ -19,6 +20,12 @@ def functions(main: Func) -> list[Func]:
         found.update(dict.fromkeys(fresh))
         todo.extend(reversed(fresh))
     return list(found)
+
+
+def instructions(main: Func) -> Iterator[Any]:
+    """Every instruction of `main`, and of the functions that it calls."""
+    for func in (main, *functions(main)):
+        yield from walk(func.body)
 
 
 def callees_first(main: Func) -> dict[Func, int]:

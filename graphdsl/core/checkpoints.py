@@ -1,10 +1,11 @@
 """`checkpoint { … }`: its block becomes a function with a derivative rule, which computes the block's values again.
 
 So what a walk back needs of the block lives as long as the rule runs. The running sums pass through the rule as they pass
-through any statements, so that no bit changes. Effects are not repeated: the rule's copy of the block has none.
+through any statements, so that no bit changes. Effects are not repeated: the rule's copy of the block has none, but that it
+draws the same random numbers again.
 
 A block stays where it is if that could be told from outside: where a derivative inside reaches out of it, where a value that it
-gives may be a derivative's target, where it draws or loads; and where nothing is differentiated.
+gives may be a derivative's target, where it loads; and where nothing is differentiated.
 """
 
 from __future__ import annotations
@@ -25,29 +26,42 @@ from graphdsl.core.ir import (
     Custom,
     Derive,
     Fail,
+    For,
     Func,
+    Leaf,
     Print,
     Program,
     Save,
+    Seed,
+    Stream,
     Value,
+    While,
 )
 from graphdsl.core.links import Links, Node
+from graphdsl.core.segments import segmented
 from graphdsl.core.structure import regions, walk
-from graphdsl.ops.op import Setting
-from graphdsl.ops.types import Type
+from graphdsl.ops.op import Effect, Setting
+from graphdsl.ops.types import I64, Type
+from graphdsl.source.span import Span
 
 
-def lower(program: Program) -> None:
-    """Write every checkpoint of a program in other instructions."""
+def lower(program: Program, loops: bool = False) -> bool:
+    """Write every checkpoint of a program in other instructions; `loops`: also every loop, in segments. Whether there are
+    such loops."""
     funcs = [*functions(program.main), program.main]
-    if any(isinstance(instr, Checkpoint) for func in funcs for instr in walk(func.body)):
-        lowering = _Lowering(program)
+    kinds = (Checkpoint, While, For) if loops else Checkpoint
+    if any(isinstance(instr, kinds) for func in funcs for instr in walk(func.body)):
+        lowering = _Lowering(program, loops)
         for func in funcs:
             lowering.blocks(func.body)
+        return lowering.segmented
+    return False
 
 
 class _Lowering:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, loops: bool) -> None:
+        self.loops = loops
+        self.segmented = False
         self.setting = Setting(program.default_float)
         links = Links(program.main)
         self.derives = bool(links.derives)
@@ -66,43 +80,67 @@ class _Lowering:
                 todo += [(inner, False) for instr in block.body for inner in regions(instr)]
 
     def _instructions(self, instr: Any) -> Iterable[Any]:
-        if not isinstance(instr, Checkpoint):
-            return (instr,)
-        given = free_values(instr.body)
-        if self._stays(instr, given):
-            return _in_place(instr)
-        return self._apart(instr, given)
+        match instr:
+            case Checkpoint():
+                given = free_values(instr.body)
+                return _in_place(instr) if self._stays(instr, given, instr.outs) else self._apart(instr, given)
+            case While() | For() if self.loops:
+                return self._segmented(instr)
+        return (instr,)
 
-    def _stays(self, instr: Checkpoint, given: list[Value]) -> bool:
+    def _segmented(self, loop: While | For) -> Iterable[Any]:
+        """A loop over checkpoints, if they need not stay in their places."""
+        found = segmented(loop, self.setting)
+        checkpoint = found.checkpoint
+        given = free_values(checkpoint.body)
+        if self._stays(checkpoint, given, loop.outs):
+            return (loop,)
+        self.segmented = True
+        body = found.loop.body
+        at = body.body.index(checkpoint)
+        body.body[at : at + 1] = self._apart(checkpoint, given)
+        return (*found.before, found.loop)
+
+    def _stays(self, instr: Checkpoint, given: list[Value], outs: Iterable[Value]) -> bool:
+        """Whether it would be told that the block moved; `outs` are what it gives, as derivatives know it."""
         return (
             not self.derives
             or not any(v.type.dtype.is_float for v in given)
             or not any(v.type.dtype.is_float for v in instr.outs)
-            or not self.held.isdisjoint(instr.outs)
-            or any(isinstance(inner, Derive) for inner in walk(instr.body))
-            or any(not isinstance(inner, Print | Save) for inner in outward(Func("", instr.body, instr.span)))
+            or not self.held.isdisjoint(outs)
+            or any(isinstance(inner, Derive | Leaf) for inner in walk(instr.body))
+            or any(_loads(inner) for inner in outward(Func("", instr.body, instr.span)))
         )
 
     def _apart(self, instr: Checkpoint, given: list[Value]) -> Iterable[Any]:
         """A call of what the block is, cut off from derivatives, with the rule."""
         func = Func("checkpoint", _with_params(instr.body, given), instr.span, derived=True)
         emit = Emit(Block(), self.setting, instr.span)
+        place = self._place(instr)
+        if place:
+            emit.block.body.append(Stream(instr.span, place))
         args = tuple(emit.stop_gradient(v) if v.type.dtype.is_float else v for v in given)
         floats = tuple(v for v in instr.outs if v.type.dtype.is_float)
         made = {v: clone_value(v) for v in floats}
         sources = tuple(v for v in given if v.type.dtype.is_float)
-        rule = self._rule(instr, given)
+        rule = self._rule(instr, given, bool(place))
         return (
             *emit.block.body,
             Call(instr.span, func, args, tuple(made.get(v, v) for v in instr.outs)),
-            Custom(instr.span, rule, sources, tuple(given), tuple(made.values()), floats, through=True),
+            Custom(instr.span, rule, sources, (*given, *place), tuple(made.values()), floats, through=True),
         )
 
-    def _rule(self, instr: Checkpoint, given: list[Value]) -> Func:
+    def _place(self, instr: Checkpoint) -> tuple[Value, Value] | tuple[()]:
+        """Values for where the random stream is, if the block draws."""
+        return _stream() if any(_draws(inner) for inner in outward(Func("", instr.body, instr.span))) else ()
+
+    def _rule(self, instr: Checkpoint, given: list[Value], draws: bool) -> Func:
         """What computes the block again, and walks back over it."""
         block = _with_params(instr.body, given)
         self._silence(block)
         sources = [p for p in block.params if p.type.dtype.is_float]
+        if draws:
+            _replay(block, instr.span)
         made = [v for v in block.yields if v.type.dtype.is_float]
         emit = Emit(block, self.setting, instr.span)
         seeds = []
@@ -146,6 +184,25 @@ def _with_params(block: Block, given: list[Value]) -> Block:
     copy = clone_block(block, dict(inner))
     copy.params = list(inner.values())
     return copy
+
+
+def _loads(instr: Any) -> bool:
+    return isinstance(instr, Apply) and instr.op.effect is Effect.READ
+
+
+def _draws(instr: Any) -> bool:
+    return isinstance(instr, Seed) or (isinstance(instr, Apply) and instr.op.effect is Effect.RANDOM)
+
+
+def _stream() -> tuple[Value, Value]:
+    return Value(Type(I64), "key"), Value(Type(I64), "counter")
+
+
+def _replay(block: Block, span: Span) -> None:
+    """The block draws what it drew when the stream was where two more params say, and leaves the stream where it is."""
+    then, now = _stream(), _stream()
+    block.params += then
+    block.body = [Stream(span, now), Seed(span, *then), *block.body, Seed(span, *now)]
 
 
 def _in_place(instr: Checkpoint) -> Iterable[Any]:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from graphdsl.core.call_graph import functions
-from graphdsl.core.ir import Apply, Func, Print, Save, Seed
-from graphdsl.core.structure import regions, walk
+from graphdsl.core.call_graph import functions, instructions
+from graphdsl.core.ir import Apply, Func, Print, Save, Seed, Stream
+from graphdsl.core.structure import regions
 from graphdsl.ops.op import Effect
 
 
 def outward(func: Func) -> Iterator[Any]:
     """The instructions of a function, and of all it calls, that print, save, load, draw or seed. What only may fail is none."""
-    for inner in (func, *functions(func)):
-        for instr in walk(inner.body):
-            match instr:
-                case Print() | Save() | Seed():
-                    yield instr
-                case Apply(op=op) if op.effect is not Effect.NONE:
-                    yield instr
+    for instr in instructions(func):
+        match instr:
+            case Print() | Save() | Seed() | Stream():
+                yield instr
+            case Apply(op=op) if op.effect is not Effect.NONE:
+                yield instr
 
 
 def silence(func: Func, which: Callable[[Print], bool]) -> list[Print]:

@@ -125,8 +125,8 @@ class If:
 @dataclass(eq=False, repr=False, slots=True)
 class While:
     """`cond.params` and `body.params` are the carried values; `cond` yields one bool, `body` the next carried values.
-    `outs` are the carried values when `cond` first yields false. `called`: what messages call it; None: it computes a
-    derivative, and there is no such loop in the program."""
+    `outs` are the carried values when `cond` first yields false. `called`: what messages call it; None: there is no such loop
+    in the program. `before`: how many trips messages count before these (None: 0)."""
 
     span: Span
     inits: tuple[Value, ...]
@@ -134,12 +134,13 @@ class While:
     body: Block
     outs: tuple[Value, ...]
     called: str | None = "loop"
+    before: Value | None = None
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class For:
     """`count` trips (an i64 scalar; none if it is ≤ 0). `body.params[0]` is the trip's number (i64, not carried), the
-    others are carried. `called` as of a `While`."""
+    others are carried. `called` and `before` as of a `While`."""
 
     span: Span
     count: Value
@@ -147,6 +148,7 @@ class For:
     body: Block
     outs: tuple[Value, ...]
     called: str | None = "loop"
+    before: Value | None = None
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -261,10 +263,19 @@ class Save:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Seed:
-    """Sets the random stream's key, and its counter to 0."""
+    """Sets the random stream's key, and its counter (None: to 0)."""
 
     span: Span
     arg: Value
+    counter: Value | None = None
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Stream:
+    """Where the random stream is: its key, and its counter."""
+
+    span: Span
+    outs: tuple[Value, Value]
 
 
 NAMELESS = "->"  # the name of functions that have none in the program
@@ -287,6 +298,7 @@ Instr = (
     | Fail
     | Save
     | Seed
+    | Stream
 )
 
 

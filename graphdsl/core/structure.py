@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any
 
-from graphdsl.core.ir import Block, Item, Value
+from graphdsl.core.ir import Block, For, Item, Value, While
 from graphdsl.source.record import dataclass
 
 Substitute = Callable[[Value], Value]
@@ -72,6 +72,11 @@ def operands(instr: Any) -> list[Value]:
         elif part is not None:
             found.extend(_values(part))
     return found
+
+
+def counts(loop: While | For) -> list[Value]:
+    """What a loop reads beside what it carries: how many trips it makes, and what they are counted from."""
+    return [v for v in (loop.count if isinstance(loop, For) else None, loop.before) if v is not None]
 
 
 def regions(instr: Any) -> tuple[Block, ...]:

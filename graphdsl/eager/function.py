@@ -16,7 +16,7 @@ from graphdsl.core.steps import Steps
 from graphdsl.core.structure import results
 from graphdsl.eager import instructions
 from graphdsl.eager.liveness import Plan, may_fail
-from graphdsl.eager.module import TRIPS, Lines, Module
+from graphdsl.eager.module import TRIPS, Around, Lines, Module
 from graphdsl.eager.records import Recorder
 from graphdsl.source.record import dataclass, field
 
@@ -220,6 +220,8 @@ class FunctionWriter:
     def loop(self, instr: ir.While | ir.For) -> Steps[None]:
         """`while` or `for`: carried values are locals that the body assigns anew."""
         self.recorder.carry(instr)
+        if instr.before is not None:  # kept for a fault, however long it is read
+            self.add(f"b{self.plan.names[instr.before]} = {self.value(instr.before)}")
         self.move(instr.outs, instr.inits, self.plan.shared[instr], instr)
         params, lines = instr.body.params, self.scope.lines
         around = lines.around
@@ -237,7 +239,8 @@ class FunctionWriter:
     def enter(self, loop: ir.While | ir.For, counter: str) -> None:
         """What follows is inside `loop`, whose trips this local counts."""
         if loop.called is not None:
-            self.scope.lines.around += ((loop, counter),)
+            before = None if loop.before is None else f"b{self.plan.names[loop.before]}"
+            self.scope.lines.around += (Around(loop, counter, before),)
 
     def condition(self, instr: ir.While) -> Steps[None]:
         """`while` with its condition, which is one expression where it can be. Where a trip may fail, they are counted."""

@@ -41,8 +41,11 @@ def write(w: FunctionWriter, instr: Instr) -> None:
             _custom(w, instr)
         case ir.Derive():
             _derive(w, instr)
-        case ir.Seed(arg=arg):
-            w.add(f"rt.random.seed({w.value(arg)})", instr)
+        case ir.Seed(arg=arg, counter=counter):
+            given = w.value(arg) if counter is None else f"{w.value(arg)}, {w.value(counter)}"
+            w.add(f"rt.random.seed({given})", instr)
+        case ir.Stream(outs=outs):
+            w.add(f"{', '.join(w.target(out) for out in outs)} = rt.random.place", instr)
         case ir.Print(items=items):
             values = [w.value(part.value) for part in ir_items(items)]
             w.add(f"say(rt, {w.module.constant(instr)}, {w.tuple(values)})", instr)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from graphdsl.core import ir
 from graphdsl.core.ir import Block, Instr, Value
 from graphdsl.core.steps import Steps, run
-from graphdsl.core.structure import operands, regions, results, walk
+from graphdsl.core.structure import counts, operands, regions, results, walk
 from graphdsl.ops.op import Effect
 from graphdsl.source.record import dataclass, field
 
@@ -188,8 +188,7 @@ class _Walk:
 
     def loop(self, instr: ir.While | ir.For) -> Steps[None]:
         inner = regions(instr)
-        counted = (instr.count,) if isinstance(instr, ir.For) else ()
-        around = [v for v in (*_free(inner), *counted) if self.use(v)]
+        around = [v for v in (*_free(inner), *counts(instr)) if self.use(v)]
         names = self.plan.names
         idle = self.define(instr.outs)
         slots = [names[v] for v in instr.outs]

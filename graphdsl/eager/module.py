@@ -17,15 +17,23 @@ _ENDLESS = 2**62  # trips
 TRIPS = f"repeat(None, {_ENDLESS})"  # what a `while` goes over: no other iterator counts as cheaply
 
 
+class Around(NamedTuple):
+    """A loop around a line: the locals that count its trips, and that hold how many were made before these."""
+
+    loop: While | For
+    counter: str
+    before: str | None
+
+
 class Place(NamedTuple):
     """What a line belongs to: an instruction, and the loops around it in this Python function, the innermost last."""
 
     instr: Instr
-    around: tuple[tuple[While | For, str], ...]
+    around: tuple[Around, ...]
 
     def trips(self, held: Mapping[str, Any]) -> list[tuple[While | For, int]]:
         """The loops, each with the trip that is under way (counted from 1), where the function's locals are `held`."""
-        return [(loop, _trip(held[name])) for loop, name in self.around]
+        return [(a.loop, _trip(held[a.counter]) + (held[a.before] if a.before else 0)) for a in self.around]
 
 
 def _trip(counter: Any) -> int:
@@ -40,7 +48,7 @@ class Lines:
         self.text: list[str] = []
         self.places: list[Place | None] = []
         self.depth = 1
-        self.around: tuple[tuple[While | For, str], ...] = ()  # the loops around the next line, the innermost last
+        self.around: tuple[Around, ...] = ()  # the loops around the next line, the innermost last
 
     def add(self, line: str, instr: Instr | None = None) -> None:
         self.text.append("\t" * self.depth + line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 
 from graphdsl.core import ir
 from graphdsl.core.call_graph import functions as called_functions
-from graphdsl.core.call_graph import has_recursion
+from graphdsl.core.call_graph import has_recursion, instructions
 from graphdsl.core.ir import Func, Program, Value
 from graphdsl.core.steps import run as run_steps
 from graphdsl.core.structure import walk
@@ -23,6 +23,7 @@ from graphdsl.eager.function import FunctionWriter
 from graphdsl.eager.liveness import analyse
 from graphdsl.eager.module import Module, Place
 from graphdsl.eager.records import Recorder
+from graphdsl.eager.room import watched
 from graphdsl.eager.support import SUPPORT, within
 from graphdsl.ops.op import Setting
 from graphdsl.runtime.faults import MOST_ACTIVE_CALLS, NO_MEMORY, fault_diagnostic, trail_label
@@ -62,6 +63,7 @@ class Compiled:
         self.module.counts_ops = counts_ops
         self.module.limited = limited
         functions = [program.main, *called_functions(program.main)]
+        self.records = any(isinstance(instr, ir.Derive) for instr in instructions(program.main))
         self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
         recorder = Recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))
         for func in functions:
@@ -95,7 +97,8 @@ class Compiled:
         main = space[self.module.callee(self.program.main)]
         with np.errstate(all="ignore"), fewer_collections(), _deep_calls():
             try:
-                results = iter(main())
+                with watched(runtime.limits.memory) if self.records else nullcontext():
+                    results = iter(main())
             except Fault as fault:
                 raise ProgramError(self._diagnostic(fault, space)) from None
             except (MemoryError, ValueError) as error:

@@ -14,7 +14,7 @@ from graphdsl.source.record import dataclass, field
 
 _HIGHER = "smaller sizes, or a higher limit of memory (`--memory-limit`)"
 TOO_LARGE = FaultKind("E0730", "{0} would take {1}, more than the limit of {2}", _HIGHER)
-TOO_MUCH = FaultKind("E0730", "all values together would take {0}, more than the limit of {1}", _HIGHER)
+TOO_MUCH = FaultKind("E0734", "all values together would take {0}, more than the limit of {1}", _HIGHER)
 TOO_LONG = FaultKind(
     "E0733", "the run reached its limit of {0:second} here", "less work, or a higher limit (`--time-limit`)"
 )

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any, Protocol
 
 from graphdsl.ops.files import Hole
-from graphdsl.ops.types import DType, Type
+from graphdsl.ops.types import DType, Type, wrap64
 from graphdsl.runtime.events import Recorded, Sink
 from graphdsl.runtime.limits import Limits
 from graphdsl.source.record import dataclass, field
@@ -20,9 +20,15 @@ class Stream:
     key: int = 0
     counter: int = 0
 
-    def seed(self, key: int) -> None:
+    def seed(self, key: int, counter: int = 0) -> None:
+        """Go to a place."""
         self.key = key & (2**64 - 1)
-        self.counter = 0
+        self.counter = counter & (2**64 - 1)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The key and the counter, as a program's ints."""
+        return wrap64(self.key), wrap64(self.counter)
 
     def take(self, count: int) -> int:
         """The counter at which a draw of `count` elements begins; the next one begins after it."""
@@ -45,8 +51,8 @@ class Files(Protocol):
 class Runtime:
     """One run. `feeds` are values as given, by name; `fed` those of them that the program takes, converted. `deadline` is
     the end of its time, on the clock of `time.monotonic`.
-    `active_calls` is counted where a program has recursion, in eager mode; `ops` by code made to count them. `files`
-    loads and saves (None: what `runtime.files` does)."""
+    `active_calls` is counted where a program has recursion, in eager mode; `ops` by code made to count them; `saves` always.
+    `files` loads and saves (None: what `runtime.files` does)."""
 
     sink: Sink = field(default_factory=Recorded)
     random: Stream = field(default_factory=Stream)
@@ -57,6 +63,7 @@ class Runtime:
     deadline: float = inf
     active_calls: int = 0
     ops: int = 0
+    saves: int = 0
     files: Files | None = None
 
     def load(self, path: Sequence[str | Hole], words: Sequence[Any], entry: Any, type: Type) -> Any:
@@ -71,4 +78,5 @@ class Runtime:
         """Write named values to a file, whole or not at all."""
         from graphdsl.runtime import files
 
+        self.saves += 1
         (self.files or files).save(self.folder, path, items)

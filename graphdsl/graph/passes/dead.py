@@ -12,7 +12,7 @@ from typing import Any
 
 from graphdsl.core.call_graph import functions
 from graphdsl.core.ir import Apply, Block, Call, Fail, Feed, For, Func, If, Print, Save, Seed, Value, While
-from graphdsl.core.structure import operands, regions, results
+from graphdsl.core.structure import counts, operands, regions, results
 from graphdsl.graph.ir import Fused, Push, Put, Read, Record, Take
 from graphdsl.graph.passes.shrink import shrink
 from graphdsl.graph.rename import graph_body
@@ -112,9 +112,9 @@ class Liveness:
             case If(cond=cond):
                 self.need((cond,))
             case While(cond=cond):
-                self.need(cond.yields)
-            case For(count=count):
-                self.need((count,))
+                self.need((*cond.yields, *counts(instr)))
+            case For():
+                self.need(counts(instr))
             case Call():  # arguments are needed where the param is
                 pass
             case Push(tape=tape, record=record, values=values):

@@ -39,6 +39,8 @@ def plain(frame: Frame, instr: Instr) -> None:
             tape_instr(frame, instr)
         case ir.Seed():
             seed(frame, instr)
+        case ir.Stream(outs=(key, counter)):
+            frame.values[key], frame.values[counter] = frame.get(Word.KEY), frame.get(Word.COUNTER)
         case ir.Fail():
             call_back(frame, instr)
             frame.leave(Status.RAISED)
@@ -73,6 +75,6 @@ def feed(frame: Frame, instr: ir.Feed) -> None:
 
 
 def seed(frame: Frame, instr: ir.Seed) -> None:
-    """A new key, and the counter at 0."""
+    """A new key, and the counter."""
     frame.put(Word.KEY, frame.code.convert(frame.scalar(instr.arg), DType.I64).ref)
-    frame.put(Word.COUNTER, int64(0))
+    frame.put(Word.COUNTER, int64(0) if instr.counter is None else frame.values[instr.counter])

@@ -86,7 +86,7 @@ def loop(frame: Frame, instr: ir.While | ir.For, dying: dict[Value, None]) -> St
     phis = _phis(frame, types, [(before, inits)])
     trips = b.phi(I64)
     trips.add_incoming(int64(0), before)
-    with frame.within(*frame.around, *([(instr, trips)] if instr.called else [])):
+    with frame.within(*frame.around, *([(instr, _counted(frame, instr, trips))] if instr.called else [])):
         if isinstance(instr, ir.For):
             frame.values[instr.body.params[0]] = trips
             go_on = b.icmp_signed("<", trips, frame.values[instr.count])
@@ -105,6 +105,11 @@ def loop(frame: Frame, instr: ir.While | ir.For, dying: dict[Value, None]) -> St
     b.branch(head)
     b.position_at_end(after)
     _define(frame, instr.outs, phis)
+
+
+def _counted(frame: Frame, instr: ir.While | ir.For, trips: llvm.Value) -> llvm.Value:
+    """The trips made so far, as messages count them."""
+    return trips if instr.before is None else frame.b.add(trips, frame.values[instr.before])
 
 
 def _inits(frame: Frame, instr: ir.While | ir.For, dying: dict[Value, None]) -> list[llvm.Value]:
