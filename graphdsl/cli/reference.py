@@ -82,7 +82,9 @@ def heading(op: Op) -> str:
 def signature(op: Op) -> str:
     """How it is written in a program."""
     if op.params is not None:
-        return f"{op.name}({', '.join(map(_param, op.params))})"
+        takes_rest = bool(op.params) and op.params[-1].kind in (Kind.SIZES, Kind.OPERANDS)
+        star = len(op.params) - 1 if takes_rest else None
+        return f"{op.name}({', '.join('*' * (i == star) + _param(p) for i, p in enumerate(op.params))})"
     return ", ".join(_signs(op)) or op.name
 
 
@@ -94,8 +96,6 @@ def _signs(op: Op) -> list[str]:
 
 
 def _param(param: Param) -> str:
-    if param.kind is Kind.SIZES:
-        return f"*{param.name}"
     if param.default is REQUIRED:
         return param.name
     return f"{param.name}={str(param.default).lower() if param.default in (None, True, False) else param.default}"
