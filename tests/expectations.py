@@ -1,7 +1,8 @@
 """Programs with their expectations beside the code, as in `tests/programs`.
 
 `#> 15.0, 8.0` after a print: the values of its items; ` | ` between successive executions; `#> "text"` for a text;
-`#! words`: the program fails at this line and says so; `#? words`: a warning at this line; `#: --feed x=3`: arguments.
+`#! words`: the program fails at this line (at each such line, if found as it is checked) and says so; `#? words`: a
+warning at this line, perhaps behind a `#>`; `#: --feed x=3`: arguments.
 Numbers are JSON with nan, inf and -inf; `~1e-9` at the end is the relative tolerance (1e-12 for f64, 2e-6 for f32, else none).
 """
 
@@ -25,7 +26,7 @@ class Expected:
 
     arguments: list[str] = field(default_factory=list)
     prints: dict[int, list[tuple[list[Any], float | None]]] = field(default_factory=dict)
-    error: tuple[int, list[str]] | None = None
+    errors: list[tuple[int, list[str]]] = field(default_factory=list)
     warnings: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -34,10 +35,10 @@ def read(path: Path) -> Expected:
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         if found := re.match(r"\s*#:\s*(.*)", line):
             expected.arguments += shlex.split(found[1])
-        if found := re.search(r"#>\s*(.*)$", line):
+        if found := re.search(r"#>\s*(.*?)\s*(?:#\?|$)", line):
             expected.prints[number] = [_values(part) for part in found[1].split(" | ")]
         if found := re.search(r"#!\s*(.*)$", line):
-            expected.error = number, [word.strip().lower() for word in found[1].split(" / ")]
+            expected.errors.append((number, [word.strip().lower() for word in found[1].split(" / ")]))
         if found := re.search(r"#\?\s*(.*)$", line):
             expected.warnings.append((number, found[1].strip().lower()))
     return expected
@@ -73,17 +74,23 @@ def differences(expected: Expected, events: list[Event]) -> list[str]:
     return found + _error_differences(expected, events) + _warning_differences(expected, events)
 
 
+def unstated(expected: Expected, events: list[Event]) -> list[str]:
+    """What a run said that nothing stands for, one sentence each."""
+    stated = {"print": set(expected.prints), "warning": {line for line, _ in expected.warnings}}
+    lines = sorted((e["line"], e["event"]) for e in events if e["line"] not in stated.get(e["event"], {e["line"]}))
+    return [f"line {line}: a {event}, and no expectation" for line, event in dict.fromkeys(lines)]
+
+
 def _error_differences(expected: Expected, events: list[Event]) -> list[str]:
+    """Errors come in the order of their lines."""
     errors = [e for e in events if e["event"] == "error"]
-    if expected.error is None:
-        return [f"line {e['line']}: unexpected error: {e['message']}" for e in errors]
-    line, words = expected.error
-    if not errors:
-        return [f"line {line}: no error"]
-    said = f"{errors[0]['message']} {errors[0].get('hint') or ''}".lower()
-    if errors[0]["line"] != line or not any(word in said for word in words):
-        return [f"line {line}: error at line {errors[0]['line']}: {said}"]
-    return []
+    found = [f"line {line}: no error" for line, _ in expected.errors[len(errors) :]]
+    found += [f"line {e['line']}: unexpected error: {e['message']}" for e in errors[len(expected.errors) :]]
+    for (line, words), error in zip(expected.errors, errors, strict=False):
+        said = f"{error['message']} {error.get('hint') or ''}".lower()
+        if error["line"] != line or not any(word in said for word in words):
+            found.append(f"line {line}: error at line {error['line']}: {said}")
+    return found
 
 
 def _warning_differences(expected: Expected, events: list[Event]) -> list[str]:

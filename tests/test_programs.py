@@ -32,7 +32,7 @@ def given(arguments: list[str]) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
 def test_a_program_says_what_is_written_beside_it(path: Path) -> None:
     expected = expectations.read(path)
-    assert expected.prints or expected.error, "a program without expectations tests nothing"
+    assert expected.prints or expected.errors, "a program without expectations tests nothing"
     runs = {mode: said(read_source(str(path)), mode, **given(expected.arguments)) for mode in MODES}
     assert runs["eager"] == runs["graph"]
     assert not expectations.differences(expected, events(runs["eager"]))
