@@ -13,7 +13,7 @@ SHAPES = [(1, 3, 1), (5, 7, 17), (13, 300, 19), (7, 0, 5), (6, 513, 16), (0, 3, 
 
 
 def defined(a: np.ndarray, b: np.ndarray, dtype: DType) -> np.ndarray:
-    """Element by element as language.md says."""
+    """Element by element as grammars/README.md, "Numbers", says."""
     kind = np.dtype(dtype.numpy).type
     out = np.zeros((a.shape[0], b.shape[1]), kind)
     for i, j in np.ndindex(*out.shape):

@@ -1,4 +1,4 @@
-"""Reductions in the order of language.md §10, checked against that order written out in Python."""
+"""Reductions in the order of grammars/README.md, "Numbers", checked against that order written out in Python."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIZES = (0, 1, 2, 31, 32, 33, 63, 100, 4095, 4096, 4097, 4128, 10_000)
 
 
 def blocks(x: np.ndarray, add: Callable[[Any, Any], Any], start: float, step: Callable[..., Any] | None = None) -> Any:
-    """The value that language.md defines: blocks of 4,096, 32 lanes, halves; then the same of the blocks' results."""
+    """The value that it defines: blocks of 4,096, 32 lanes, halves; then the same of the blocks' results."""
     if len(x) <= 4096:
         return one_block(x, add, start, step or add)
     results = [one_block(x[i : i + 4096], add, start, step or add) for i in range(0, len(x), 4096)]

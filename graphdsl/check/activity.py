@@ -1,7 +1,8 @@
 """Which values may lie between a derivative's target and what is differentiated, on the finished core.
 
-From it: the marks by which eager mode records, the errors of language.md §7 (an order that the text does not fix; a
-`y` from outside the function), and the warning where a derivative is zero by the text, with the reason.
+From it: the marks by which eager mode records, the errors of grammars/README.md, "Derivatives" (an order that the
+text does not fix; a `y` from outside the function), and the warning where a derivative is zero by the text, with the
+reason.
 """
 
 from __future__ import annotations

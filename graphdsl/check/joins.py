@@ -1,4 +1,4 @@
-"""What a name holds where paths join: one type for what comes from each (language.md §5).
+"""What a name holds where paths join: one type for what comes from each (grammars/README.md, "Control flow").
 
 `Shape`s are what a binding looks like without its values. They join upwards; `fit` converts a binding to a joined shape
 where it comes from, `hold` makes the binding that is read afterwards.

@@ -44,7 +44,7 @@ EARLY = {
     "or": "`a or b`: Whether a condition holds; `b` is evaluated only where `a` does not hold.",
 }
 
-MOST_SQUARINGS = 8  # `x ** k` with a literal k up to this is repeated squaring (language.md §7)
+MOST_SQUARINGS = 8  # `x ** k` with a literal k up to this is repeated squaring (grammars/README.md, "Powers")
 
 
 @handles(ast.Binary)

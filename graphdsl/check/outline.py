@@ -1,6 +1,6 @@
 """What can be said of a file before it is checked: its functions, its top-level names, and who reads what.
 
-A function reads an outer name if its text does, or that of a function it names (language.md §7).
+A function reads an outer name if its text does, or that of a function it names (grammars/README.md, "Derivatives").
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ MOST_LEVELS = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor:
-    """A value of the core; `static` is what it is, where that may decide a type (language.md §4)."""
+    """A value of the core; `static` is what it is, where that may decide a type (grammars/README.md, "Expressions")."""
 
     value: Value
     static: Static | None = None

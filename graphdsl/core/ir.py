@@ -7,7 +7,7 @@ language is decided after it: joins, conversions, faults, effects and names that
 Scoping: a block sees its own params and instructions, and everything of the blocks around it that stands before.
 A function sees only its own params. Values and instructions compare by identity.
 
-What a derivative may tell apart (language.md §7): an `Apply`, a `Const`, a `Feed` and a function's own param
+What a derivative may tell apart (grammars/README.md, "Derivatives"): an `Apply`, a `Const`, a `Feed` and a function's own param
 are values. The outs of `If`, `While`, `For`, `Call`, the params of loop bodies and a `Convert` only pass on a value
 they got: `origin` looks through them. The params of a `Func` are new values of each call.
 Cotangents are summed for each `Value` of this form separately; what passes a value on adds its whole sum, once, to

@@ -1,6 +1,6 @@
 """Applying ops: the Python of one `Apply`, and of literals, placeholders and conversions.
 
-Scalars whose op is one of Python's own are written in place (architecture.md says which have the same bits);
+Scalars whose op is one of Python's own are written in place where they have the same bits;
 everything else is a call of a kernel, bound when the program is made.
 """
 

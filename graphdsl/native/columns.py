@@ -1,4 +1,4 @@
-"""Reductions of many adjoining columns at once (`axis=0`): the lanes of language.md §10 as rows of partial results.
+"""Reductions of many adjoining columns at once (`axis=0`): the lanes of a sum as rows of partial results.
 
 The order within each column is that of `reductions`, and so are the bits. Shared by all kinds and dtypes.
 """

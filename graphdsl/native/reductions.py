@@ -1,4 +1,4 @@
-"""Reductions in the order of language.md §10 as native code.
+"""Reductions in the order of grammars/README.md, "Numbers", as native code.
 
 Blocks of 4,096 elements, 32 lanes, lanes combined by halves; the results of the blocks are combined in the same way.
 All kinds and dtypes share this code, which calls their pieces (`folds`) through a description.

@@ -13,7 +13,7 @@ from graphdsl.native.target import Target, function
 from graphdsl.ops.types import DType
 
 HEIGHTS = 5  # of tiles
-DEPTH = 256  # of a block: language.md §10
+DEPTH = 256  # of a block: grammars/README.md, "Numbers"
 PANEL = DEPTH + 1  # rows of room for a panel: with 256, equal rows of all panels would share one set of a cache
 AHEAD = 4  # rows: what is copied next is asked for early, where the processor does not see where the reading goes
 WIDE = 2  # registers: a tile's columns, and a panel's

@@ -1,4 +1,6 @@
-"""Products of vectors and matrices, by NumPy's rules for ranks; the order of their sums is that of language.md §10."""
+"""Products of vectors and matrices, by NumPy's rules for ranks; the order of their sums is that of
+grammars/README.md, "Numbers".
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Convolutions and pooling, written in other ops: windows are slices side by side, and a product sums over them.
 
 So an element of a convolution is a sum in the order of a matrix product, over channel, then row, then column of the
-kernel (language.md §10).
+kernel (grammars/README.md, "Numbers").
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class Elementwise:
     """One element from one element of each operand, with broadcasting.
 
     `body(code, *xs, **attrs)` gets scalars of the operands' dtypes. `numpy` names the function that computes the same
-    bits (only those that architecture.md allows; floats only unless `numpy_ints`, which covers bools too), `python` the
+    bits (whatever strides and platform; floats only unless `numpy_ints`, which covers bools too), `python` the
     expression over Python floats `x`, `y`, `z` that does (and over ints, then wrapped, and bools where `numpy_ints`);
     `python_ints` one over ints whose values are in range. `sqrt` may stand in them, and `kernel`: the op itself, for
     what is rare.
@@ -124,8 +124,9 @@ class Pointwise:
 
 @dataclass(frozen=True)
 class Reduce:
-    """Over `attrs["axes"]` (a sorted tuple), by the order of language.md §10; `attrs["keepdims"]` keeps them as 1.
+    """Over `attrs["axes"]` (a sorted tuple), in the order of grammars/README.md, "Numbers".
 
+    `attrs["keepdims"]` keeps the axes as 1.
     `search`: where the first element is that is equal to the result, counted along the axes.
     """
 
@@ -140,7 +141,7 @@ class SumTo:
 
 @dataclass(frozen=True)
 class Contract:
-    """The matrix product of language.md §10; `attrs["guard"]` lists the operands of which each, if all its
+    """The matrix product of grammars/README.md, "Numbers"; `attrs["guard"]` lists the operands of which each, if all its
     elements are 0, makes the result +0.0 throughout."""
 
 

@@ -1,4 +1,4 @@
-"""Reductions over axes, and `sum_to`, the sum of a gradient over a broadcast, in the order of language.md §10."""
+"""Reductions over axes, and `sum_to`, the sum of a gradient over a broadcast, in the order of grammars/README.md, "Numbers"."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ Dim = int | Size
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A tensor type. A weak value (language.md §2) is held as i64 or f64 and marked."""
+    """A tensor type. A weak value (grammars/README.md, "Conversions") is held as i64 or f64 and marked."""
 
     dtype: DType
     shape: tuple[Dim, ...] = ()
@@ -102,7 +102,7 @@ SCALAR_INT = Type(I64)
 
 
 def join_dtypes(types: Sequence[Type], default_float: DType) -> tuple[DType, bool]:
-    """Dtype and weakness of what joins `types` (language.md §2): operands, list items, paths.
+    """Dtype and weakness of what joins `types` (grammars/README.md, "Conversions"): operands, list items, paths.
 
     Only bools join to bool; an op that computes on bools turns that into i64 itself.
     A weak float beside a strong int is `default_float`.
@@ -118,7 +118,7 @@ def join_dtypes(types: Sequence[Type], default_float: DType) -> tuple[DType, boo
 
 
 def converts_freely(source: Type, target: DType) -> bool:
-    """Whether a conversion loses nothing, as decided by type (language.md §2)."""
+    """Whether a conversion loses nothing, as decided by type (grammars/README.md, "Conversions")."""
     if source.weak:
         return target.is_float or (source.dtype is I64 and target.is_int)
     return source.dtype is target or target in _LOSSLESS[source.dtype]

@@ -1,4 +1,4 @@
-"""Columns of .csv files (language.md §8): integers are i64, other numbers f64, an empty cell is nan."""
+"""Columns of .csv files (grammars/README.md, "Files"): integers are i64, other numbers f64, an empty cell is nan."""
 
 from __future__ import annotations
 

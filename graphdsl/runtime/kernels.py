@@ -1,5 +1,5 @@
-"""What eager mode calls to compute one op: the quickest function on run-time values that has the bits of language.md
-§10.
+"""What eager mode calls to compute one op: the quickest function on run-time values that has the bits that
+grammars/README.md, "Numbers", asks for.
 
 `kernel(op, types, attrs)` gives a function of the operands. Numbers are Python's `float` (f64), `int`, `bool` and
 `numpy.float32`; tensors are arrays. A `Draw` gets the random stream first, a `Host` op the runtime. The caller has

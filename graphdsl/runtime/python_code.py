@@ -1,7 +1,7 @@
 """Short bodies of ops as Python: over arrays by NumPy's functions, over single numbers by Python's own arithmetic.
 
-Only what has the same bits as native code (architecture.md, "Bit-for-bit"). Faults are found in row-major order: so
-this is also how eager mode finds out where a native kernel failed.
+Only what has the same bits as native code: arithmetic that IEEE 754 defines, comparisons, copies. Faults are found in
+row-major order: so this is also how eager mode finds out where a native kernel failed.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 `kernel(context, words, begin, end)` does elements `begin` to `end` of a flat space (from a block's border), or rows.
 All work is done on whole vectors: reading beyond an array's end is allowed by its padding, and so is writing where a
-buffer has one owner; at the end of a row that is not the last a vector is cut. Sums go by language.md §10: 32 lanes
-(in memory that stays in L1), blocks of 4,096, one partial result for each block.
+buffer has one owner; at the end of a row that is not the last a vector is cut. Sums go by grammars/README.md,
+"Numbers": 32 lanes (in memory that stays in L1), blocks of 4,096, one partial result for each block.
 """
 
 from __future__ import annotations
