@@ -82,7 +82,7 @@ class Request:
     `fed`: names whose first value comes from outside. `wanted`: top-level names to be read after the program's end.
     `probes`: what shows the values of names. `of`, `wrt`: the derivative that `graphdsl grad` asks for; `wrt` None: none;
     `of` None: the last float scalar; `order` 2: second derivatives, for each pair of names. `recompute`: derivatives of loops
-    shall need little memory.
+    shall need little memory, but for what is `in_place`.
     """
 
     fed: frozenset[str] = frozenset()
@@ -92,6 +92,7 @@ class Request:
     probes: tuple[Probe, ...] = ()
     order: int = 1
     recompute: bool = False
+    in_place: frozenset[Span] = frozenset()
 
 
 # How derivatives call what they are of and by: the place and the text of each mention of a value.

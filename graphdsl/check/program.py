@@ -19,9 +19,8 @@ from graphdsl.check.requested import add_derivatives, params
 from graphdsl.check.statements import body
 from graphdsl.check.uncalled import check_uncalled
 from graphdsl.check.values import Slot, Tensor, Tuple
-from graphdsl.core.call_graph import instructions
-from graphdsl.core.checkpoints import lower
-from graphdsl.core.ir import Derive, Func, Program, Value
+from graphdsl.core.checkpoints import derived_twice, lower
+from graphdsl.core.ir import Func, Program, Value
 from graphdsl.core.steps import run
 from graphdsl.ops.op import Setting
 from graphdsl.ops.types import F64
@@ -56,14 +55,16 @@ def check(module: ast.Module, request: Request | None = None) -> Checked:
         if request.wrt is not None:
             request = _with_derivative(module, request)
         with named_print(module, request.of):
-            return _check(module, request)[0]
+            checked = _check(module, request)[0]
+            while twice := derived_twice(checked.program):
+                checked = _check(module, replace(checked.request, in_place=checked.request.in_place | twice))[0]
+            return checked
 
 
 def recomputing(checked: Checked) -> Checked | None:
     """The same program with its loops in segments, so that derivatives of them need little memory; None where that is no
-    help, or would be told: second derivatives round otherwise."""
-    known = instructions(checked.program.main)
-    if checked.segmented or any(isinstance(instr, Derive) and instr.higher for instr in known):
+    help."""
+    if checked.segmented:
         return None
     made = check(checked.module, replace(checked.request, recompute=True))
     return made if made.segmented else None
@@ -100,7 +101,7 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
         add_derivatives(f, program, request, module)
         if shared.problems.found:
             raise WrongRequest(*shared.problems.found)
-    segmented = not shared.problems.found and lower(program, loops=request.recompute)
+    segmented = not shared.problems.found and lower(program, request.recompute, request.in_place)
     if not shared.problems.found and (shared.derives or program.derivatives):
         shared.problems.found += analyse(program, shared.asked, shared.forwards)
     problems = in_order(shared.problems.found)

@@ -5,15 +5,16 @@ through any statements, so that no bit changes. Effects are not repeated: the ru
 draws the same random numbers again.
 
 A block stays where it is if that could be told from outside: where a derivative inside reaches out of it, where a value that it
-gives may be a derivative's target, where it loads; and where nothing is differentiated.
+gives may be a derivative's target, where it loads; and where nothing is differentiated. Derivatives of derivatives would round
+otherwise: where `derived_twice` finds some, the program is lowered once more, with these blocks in their places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
-from graphdsl.core.call_graph import functions
+from graphdsl.core.call_graph import functions, instructions
 from graphdsl.core.clone import clone_block, clone_value, free_values
 from graphdsl.core.effects import outward
 from graphdsl.core.emit import Emit
@@ -45,21 +46,32 @@ from graphdsl.ops.types import I64, Type
 from graphdsl.source.span import Span
 
 
-def lower(program: Program, loops: bool = False) -> bool:
-    """Write every checkpoint of a program in other instructions; `loops`: also every loop, in segments. Whether there are
-    such loops."""
+def lower(program: Program, loops: bool = False, in_place: Set[Span] = frozenset()) -> bool:
+    """Write every checkpoint of a program in other instructions; `loops`: also every loop, in segments. Those `in_place` stay
+    where they are. Whether there are loops in segments."""
     funcs = [*functions(program.main), program.main]
     kinds = (Checkpoint, While, For) if loops else Checkpoint
     if any(isinstance(instr, kinds) for func in funcs for instr in walk(func.body)):
-        lowering = _Lowering(program, loops)
+        lowering = _Lowering(program, loops, in_place)
         for func in funcs:
             lowering.blocks(func.body)
         return lowering.segmented
     return False
 
 
+def derived_twice(program: Program) -> set[Span]:
+    """The blocks, by their places, through which a derivative of a derivative walks, once it is known which do."""
+    rules = {i.rule: i.span for i in instructions(program.main) if isinstance(i, Custom) and i.through}
+    return {
+        span
+        for rule, span in rules.items()
+        if any(isinstance(instr, Derive) and instr.higher for instr in rule.body.body)
+    }
+
+
 class _Lowering:
-    def __init__(self, program: Program, loops: bool) -> None:
+    def __init__(self, program: Program, loops: bool, in_place: Set[Span]) -> None:
+        self.in_place = in_place
         self.loops = loops
         self.segmented = False
         self.setting = Setting(program.default_float)
@@ -105,6 +117,7 @@ class _Lowering:
         """Whether it would be told that the block moved; `outs` are what it gives, as derivatives know it."""
         return (
             not self.derives
+            or instr.span in self.in_place
             or not any(v.type.dtype.is_float for v in given)
             or not any(v.type.dtype.is_float for v in instr.outs)
             or not self.held.isdisjoint(outs)

@@ -149,7 +149,7 @@ class Compiled:
             trail += [trail_label(loop, trip) for loop, trip in place.trips(frame.f_locals)]
             if isinstance(place.instr, ir.Call) and not place.instr.func.derived:
                 trail.append(trail_label(place.instr, 0))
-        failed = reached[-1][0].instr
+        failed = reached[-1][0].instr if reached else self.program.main.body.body[0]  # before the first line ran
         return fault_diagnostic(fault, failed, trail[:-1] if isinstance(failed, ir.Call) else trail)
 
 

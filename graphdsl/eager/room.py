@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _PAUSE = 0.05  # seconds between two looks
 _SHARE = 8  # a run that begins with much memory taken may take this part of the limit more
@@ -49,5 +49,6 @@ def watched(limit: int, look: Callable[[], int | None] = taken) -> Iterator[None
     try:
         yield
     finally:
-        over.set()
-        watcher.join()
+        with suppress(MemoryError):  # which came when the code had ended
+            over.set()
+            watcher.join()
