@@ -136,6 +136,12 @@ def test_grad_goes_by_the_params_that_are_floats(graphdsl: Any) -> None:
     assert "--> <code>:1:1" in said.err
 
 
+def test_without_a_command_it_says_what_there_is(graphdsl: Any) -> None:
+    said = graphdsl()
+    assert (said.code, said.err) == (0, "")
+    assert "Commands:\n  run " in said.out
+
+
 def test_seed(graphdsl: Any) -> None:
     one, other, again = (graphdsl("run", "-e", "print uniform(3)", "--seed", s).out for s in ("1", "2", "1"))
     assert one == again != other

@@ -72,9 +72,8 @@ def target(f: Frame, node: ast.Expr, what: str) -> Binding | None:
         return None
     for value in leaves(binding):
         if not value.type.dtype.is_float:
-            f.error(
-                "E0405", f"`{node.id}` is {value.type}, and has no derivative", node.span, "make it a float: `f64(…)`"
-            )
+            what = f"is {value.type}, and" if isinstance(binding, Tensor) else f"holds {value.type}, which"
+            f.error("E0405", f"`{node.id}` {what} has no derivative", node.span, "make it a float: `f64(…)`")
             return None
     if not all(isinstance(part, Tensor) for part in _parts(binding)):
         f.error("E0405", f"`{node.id}` holds more than tensors, and has no derivative", node.span)

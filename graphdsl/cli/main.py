@@ -74,9 +74,9 @@ def _leave(code: int) -> NoReturn:
 
 
 def run(arguments: list[str]) -> int:
-    """The exit status of one command line."""
+    """The exit status of one command line. Who names no command is shown them all."""
     try:
-        code = group.main(arguments, prog_name="graphdsl", standalone_mode=False)
+        code = group.main(arguments or ["--help"], prog_name="graphdsl", standalone_mode=False)
         return code if isinstance(code, int) else status.DONE
     except click.ClickException as error:
         return _usage(error, "--json" in arguments)

@@ -60,7 +60,7 @@ class Emit:
         if value.type.dtype is dtype:
             return value
         number = self.literal(value)
-        if number is not None and _converts(number, dtype):
+        if number is not None and _converts(number, dtype) and not _may_be_target(value):
             return self.const(number, dtype)
         checked = value.type.weak and dtype is I32
         return cast(Value, self.apply(OPS["cast"], value, dtype=dtype, checked=checked))
@@ -96,6 +96,11 @@ def _converts(number: float | int | bool, dtype: DType) -> bool:
     if dtype.is_float:
         return abs(number) <= _EXACT
     return isinstance(number, int) and (dtype is I64 or (dtype is I32 and -(2**31) <= number < 2**31))
+
+
+def _may_be_target(value: Value) -> bool:
+    """Whether a derivative may ask for this literal by a name: then it stays the value that is used."""
+    return value.name is not None and value.type.dtype.is_float
 
 
 def literal_type(value: float | int | bool) -> Type:

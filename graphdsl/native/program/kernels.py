@@ -16,6 +16,7 @@ from llvmlite import ir
 
 from graphdsl.core.ir import Apply, Value
 from graphdsl.native.flow import I32, I64, POINTER, at, field, int64, intrinsic, loop, minimum, slot
+from graphdsl.native.folds import BLOCK, LANES
 from graphdsl.native.program.evaluate import Evaluator, Place
 from graphdsl.native.program.places import Affine, Uniform, VectorCode, folded, is_int
 from graphdsl.native.program.space import Lies, Region, Space, arrange
@@ -27,8 +28,6 @@ from graphdsl.ops.scalar import S
 from graphdsl.ops.types import BOOL, Type
 from graphdsl.ops.types import I64 as INT
 from graphdsl.source.diagnostic import FaultKind
-
-BLOCK, LANES = 4096, 32
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,10 @@ from llvmlite import ir
 from graphdsl.core.ir import Apply, Value
 from graphdsl.graph.kinds import asks_for_place
 from graphdsl.native.flow import POINTER, at, int64
+from graphdsl.native.folds import BLOCK
 from graphdsl.native.names import simple
 from graphdsl.native.program.frame import Frame
-from graphdsl.native.program.kernels import BLOCK, Shape, Writer
+from graphdsl.native.program.kernels import Shape, Writer
 from graphdsl.native.program.regionkey import cost, key
 from graphdsl.native.program.space import Region
 from graphdsl.native.program.values import Tensor, whole
