@@ -103,6 +103,8 @@ def unknown(f: Frame, node: ast.Name) -> Binding:
         hint = None
         if name in f.shared.outline.variables and is_local(f, name):
             hint = f"`{name}` is set in this function, so it is not the `{name}` of the top level"
+        elif name in f.shared.outline.modules:
+            hint = f"a variable is called `{name}`, which hides the module"
         return f.error("E0202", f"`{name}` is not set here on any path", node.span, hint or _suggestion(f, name))
     if name in f.shared.outline.variables:
         return f.error("E0202", f"`{name}` is not set yet where this is called", node.span)

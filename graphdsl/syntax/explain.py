@@ -97,7 +97,7 @@ def _unclosed(scene: Scene) -> Diagnostic | None:
     if opener is None or scene.token.kind == END:
         return None
     if scene.token.kind not in (*scene.machine.only_in_statements, "{") and (
-        scene.same_line or _is_closed(scene, opener)
+        (scene.same_line and scene.token.kind != "=") or _is_closed(scene, opener)
     ):
         return None
     return unclosed(scene.lexer.source, opener, scene.token)
