@@ -18,8 +18,6 @@ ATTRIBUTES = ("T", "shape", "ndim", "size")
 @handles(ast.Attribute)
 def attribute(f: Frame, node: ast.Attribute) -> Steps[Binding]:
     base: Binding = yield expression(f, node.value)
-    if base is POISON:
-        return POISON
     x = as_tensor(f, base, node.value.span, "what has an attribute")
     name = node.name.id
     if name not in ATTRIBUTES:
