@@ -216,9 +216,6 @@ def _one(values: Sequence[Value]) -> Any:
 
 # ---- negative zeros --------------------------------------------------------------------------------------
 
-_MOVES = {"index", "part", "reshape", "reshape_like", "transpose", "broadcast_to", "broadcast_like", "index_add"}
-_CLEAN = {"sum", "scale", "scale_both", "zeros_like", "zeros", "ones", "ones_like"}  # never give one
-
 
 def from_zero(e: Emit, value: Value, sums: Sequence[Value]) -> Value:
     """`value + 0.0`, or `value` itself where no element of it can be -0.0. `sums` are known to hold none."""
@@ -232,28 +229,19 @@ def from_zero(e: Emit, value: Value, sums: Sequence[Value]) -> Value:
         match made.get(v):
             case Const(value=int() | float() as number) if math.copysign(1.0, number) > 0:
                 pass
-            case Apply(op=op) if op.name in _CLEAN:
-                pass
-            case Apply(op=op, args=(g, like)) if op.name == "sum_to" and _shrinks(g.type, like.type):
-                pass
-            case Apply(op=op, args=args) if op.name in _MOVES or op.name in ("sum_to", "sub"):
-                stack.append(args[0])
-            case Apply(op=op, args=args) if op.name in ("concat", "stack", "add"):
-                stack.extend(args)
-            case Apply(op=op, args=args) if op.name == "where":
-                stack.extend(args[1:])
-            case Apply(op=op, args=args) if op.name == "update":
-                stack.extend(args[:2])
+            case Apply() as instr if (sources := _minus_zeros(instr)) is not None:
+                stack.extend(sources)
             case _:
                 return e.add(value, e.like(0.0, value))
     return value
 
 
-def _shrinks(g: Type, like: Type) -> bool:
-    """Whether it is known that something is summed."""
-    return g.rank > like.rank or any(
-        b == 1 and isinstance(a, int) and a != 1 for a, b in zip(g.shape, like.shape, strict=True)
-    )
+def _minus_zeros(instr: Apply) -> Sequence[Value] | None:
+    """The operands from which alone a -0.0 in a result may come; None: the op makes some."""
+    places = instr.op.minus_zeros
+    if callable(places):
+        places = places([a.type for a in instr.args])
+    return instr.args if places == (-1,) else None if places is None else [instr.args[i] for i in places]
 
 
 def _outs(instr: Any) -> tuple[Value, ...]:

@@ -32,6 +32,7 @@ ADD = Op(
     bound=0.5,
     reference="numpy.add",
     group=GROUP,
+    minus_zeros=(-1,),
 )
 
 SUB = Op(
@@ -42,6 +43,7 @@ SUB = Op(
     vjp=(lambda e, g, y, a, b: g, lambda e, g, y, a, b: opposite(e, g)),
     reference="numpy.subtract",
     group=GROUP,
+    minus_zeros=(0,),
 )
 
 MUL = Op(
@@ -65,6 +67,7 @@ DIV = Op(
     ),
     reference="numpy.true_divide",
     group=GROUP,
+    cost=5,
 )
 
 
@@ -80,6 +83,7 @@ SCALE = Op(
     compute=Elementwise(_scale, python="x * y + 0.0 if x else 0.0"),
     vjp=(lambda e, c, y, g, d: e.scale(c, d), lambda e, c, y, g, d: e.scale_both(c, g)),
     group=GROUP,
+    minus_zeros=(),
 )
 
 
@@ -96,6 +100,7 @@ SCALE_BOTH = Op(
     compute=Elementwise(_scale_both, python="x * y + 0.0 if x and y else 0.0"),
     vjp=(lambda e, k, y, c, g: e.scale_both(k, g), lambda e, k, y, c, g: e.scale_both(k, c)),
     group=GROUP,
+    minus_zeros=(),
 )
 
 NEG = Op(
@@ -174,6 +179,7 @@ FLOORDIV = Op(
     bound=0.0,
     reference="numpy.floor_divide",
     group=GROUP,
+    cost=20,
 )
 
 MOD = Op(
@@ -186,6 +192,7 @@ MOD = Op(
     bound=0.0,
     reference="numpy.remainder",
     group=GROUP,
+    cost=20,
 )
 
 
@@ -227,6 +234,7 @@ POW = Op(
     bound=0.55,
     reference="numpy.power",
     group=GROUP,
+    cost=60,
 )
 
 

@@ -109,6 +109,7 @@ WHERE = Op(
     bound=0.0,
     reference="numpy.where",
     group=GROUP,
+    minus_zeros=(1, 2),
 )
 
 

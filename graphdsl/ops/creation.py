@@ -61,6 +61,7 @@ def _constant(name: str, doc: str, number: int) -> Op:
         bound=0.0,
         reference=f"numpy.{name}",
         group=GROUP,
+        minus_zeros=(),
     )
 
 
@@ -118,6 +119,7 @@ def _constant_like(name: str, doc: str, number: int) -> Op:
         bound=0.0,
         reference=f"numpy.{name}",
         group=GROUP,
+        minus_zeros=(),
     )
 
 

@@ -30,15 +30,16 @@ SQRT = function(
     numpy="sqrt",
     python="sqrt(x) if x >= 0.0 else kernel(x)",
     bound=0.5,
+    cost=6,
 )
 
-EXP = function("exp", "The exponential function.", lambda e, y, x: y)
+EXP = function("exp", "The exponential function.", lambda e, y, x: y, cost=12)
 
-LOG = function("log", "Natural logarithm; -inf at 0, nan below.", lambda e, y, x: _reciprocal(e, x))
+LOG = function("log", "Natural logarithm; -inf at 0, nan below.", lambda e, y, x: _reciprocal(e, x), cost=16)
 
-SIN = function("sin", "Sine of an angle in radians.", lambda e, y, x: e.cos(x))
+SIN = function("sin", "Sine of an angle in radians.", lambda e, y, x: e.cos(x), cost=20)
 
-COS = function("cos", "Cosine of an angle in radians.", lambda e, y, x: e.neg(e.sin(x)))
+COS = function("cos", "Cosine of an angle in radians.", lambda e, y, x: e.neg(e.sin(x)), cost=20)
 
 
 ONE_MINUS_SQUARE = function(
@@ -52,7 +53,7 @@ ONE_MINUS_SQUARE = function(
     reference=None,
 )
 
-TANH = function("tanh", "Hyperbolic tangent.", lambda e, y, x: e.one_minus_square(y))
+TANH = function("tanh", "Hyperbolic tangent.", lambda e, y, x: e.one_minus_square(y), cost=16)
 
 TAN = function("tan", "Tangent of an angle in radians.", lambda e, y, x: e.add(e.like(1.0, y), e.mul(y, y)))
 
@@ -84,6 +85,7 @@ SIGMOID = function(
     "`1 / (1 + exp(-x))`.",
     lambda e, y, x: e.sigmoid_slope(x),
     reference="scipy.special.expit",
+    cost=14,
 )
 
 

@@ -199,6 +199,7 @@ INDEX = Op(
     bound=0.0,
     reference="numpy.ndarray.__getitem__",
     group=GROUP,
+    minus_zeros=(0,),
 )
 
 # ---- writing -------------------------------------------------------------------------------------------
@@ -286,6 +287,7 @@ UPDATE = Op(
     bound=0.0,
     reference="numpy.ndarray.__setitem__",
     group=GROUP,
+    minus_zeros=(0, 1),
 )
 
 INDEX_ADD = Op(
@@ -302,6 +304,7 @@ INDEX_ADD = Op(
     faults=(faults.BROADCAST,),
     reference="numpy.add.at",
     group=GROUP,
+    minus_zeros=(0,),
 )
 
 

@@ -75,6 +75,7 @@ BROADCAST_TO = Op(
     bound=0.0,
     reference="numpy.broadcast_to",
     group=GROUP,
+    minus_zeros=(0,),
 )
 
 
@@ -100,6 +101,7 @@ BROADCAST_LIKE = Op(
     shape_only=(1,),
     bound=0.0,
     group="derivatives",
+    minus_zeros=(0,),
 )
 
 # ---- concat and stack ----------------------------------------------------------------------------------
@@ -222,6 +224,7 @@ CONCAT = Op(
     bound=0.0,
     reference="numpy.concatenate",
     group=GROUP,
+    minus_zeros=(-1,),
 )
 
 
@@ -261,6 +264,7 @@ PART = Op(
     shape_only=(1,),
     bound=0.0,
     group="derivatives",
+    minus_zeros=(0,),
 )
 
 
@@ -308,4 +312,5 @@ STACK = Op(
     bound=0.0,
     reference="numpy.stack",
     group=GROUP,
+    minus_zeros=(-1,),
 )

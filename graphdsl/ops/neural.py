@@ -41,6 +41,7 @@ SOFTPLUS = function(
     bound=1.2,
     reference="torch.nn.functional.softplus",
     group=GROUP,
+    cost=30,
 )
 
 SILU = _composite(

@@ -218,6 +218,7 @@ class Op:
     gives the operands and attrs to go on with, and leaves alone those that it gave.
     `shape_only` names operands of which only the shape is read.
     `bound` is the error in ulps (0.5: correctly rounded; 0: exact).
+    `minus_zeros` names the operands from which alone a -0.0 in a result may come, or tells them by the operands' types.
     """
 
     name: str
@@ -232,6 +233,10 @@ class Op:
     prepare: Callable[[Emit, tuple[Value, ...], Attrs], tuple[tuple[Value, ...], Attrs]] | None = None
     faults: tuple[FaultKind, ...] = ()
     effect: Effect = Effect.NONE
+    minus_zeros: tuple[int, ...] | Callable[[Sequence[Type]], tuple[int, ...]] | None = (
+        None  # (-1,): all; None: it makes some
+    )
+    cost: int = 1  # about how many additions an element takes
     bound: float = 0.5
     reference: str | None = None  # the function that settles special cases: "numpy.sqrt"
     group: str = ""  # the heading under which `graphdsl ops` lists it

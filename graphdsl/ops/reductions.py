@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.ops import faults
@@ -73,12 +74,21 @@ SUM = Op(
     bound=float("inf"),
     reference="numpy.sum",
     group=GROUP,
+    minus_zeros=(),
 )
 
 
 def _sum_to_types(setting: Setting, types: tuple[Type, ...], attrs: Attrs) -> Typing:
     g, like = types
     return Typing((g.dtype, like.dtype), (Type(g.dtype, like.shape),))
+
+
+def _sum_to_minus_zeros(types: Sequence[Type]) -> tuple[int, ...]:
+    """Where it is known that something is summed, none."""
+    g, like = types
+    pairs = zip(g.shape, like.shape, strict=False)
+    summed = g.rank > like.rank or any(b == 1 and isinstance(a, int) and a != 1 for a, b in pairs)
+    return () if summed else (0,)
 
 
 SUM_TO = Op(
@@ -91,6 +101,7 @@ SUM_TO = Op(
     shape_only=(1,),
     bound=float("inf"),
     group="derivatives",
+    minus_zeros=_sum_to_minus_zeros,
 )
 
 

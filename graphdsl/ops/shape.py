@@ -192,6 +192,7 @@ RESHAPE = Op(
     bound=0.0,
     reference="numpy.reshape",
     group=GROUP,
+    minus_zeros=(0,),
 )
 
 RESHAPE_LIKE = Op(
@@ -206,6 +207,7 @@ RESHAPE_LIKE = Op(
     shape_only=(1,),
     bound=0.0,
     group="derivatives",
+    minus_zeros=(0,),
 )
 
 
@@ -314,6 +316,7 @@ TRANSPOSE = Op(
     bound=0.0,
     reference="numpy.transpose",
     group=GROUP,
+    minus_zeros=(0,),
 )
 
 

@@ -30,6 +30,7 @@ ERF = function(
     lambda e, y, x: _bell(e, x, TWO_OVER_ROOT_PI, 1.0),
     bound=1.1,
     reference="scipy.special.erf",
+    cost=20,
 )
 
 ERFC = function(
@@ -52,6 +53,7 @@ GELU = function(
     lambda e, y, x: _gelu_slope(e, x),
     bound=2.0,
     reference="torch.nn.functional.gelu",
+    cost=40,
 )
 
 LGAMMA = function(

@@ -39,11 +39,4 @@ def cost(region: Region) -> int:
     """About how many vector instructions an element takes, times a vector's length: what memory costs counts as some
     too.
     """
-    total = 2 * (len(region.params) + len(region.outs))
-    for apply in region.body:
-        total += _HEAVY.get(apply.op.name, 1)
-    return total
-
-
-_HEAVY = {"exp": 12, "log": 16, "sin": 20, "cos": 20, "tanh": 16, "sigmoid": 14, "pow": 60, "div": 5, "sqrt": 6}
-_HEAVY |= {"softplus": 30, "gelu": 40, "erf": 20, "mod": 20, "floordiv": 20}
+    return 2 * (len(region.params) + len(region.outs)) + sum(apply.op.cost for apply in region.body)
