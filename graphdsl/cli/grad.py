@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from graphdsl.api.program import Program, Result
+from graphdsl.api.program import Prepared, Program, Result
+from graphdsl.cli import status
 from graphdsl.cli.options import Inputs, input_options, mode_option, names, one_name, output_options, program_options
 from graphdsl.cli.output import Output
 from graphdsl.source.span import Source
@@ -29,33 +31,65 @@ if TYPE_CHECKING:
     show_default=True,
     help="2: second derivatives, of each pair of names once: by w twice, by w and b, by b twice.",
 )
+@click.option(
+    "--check",
+    "checks",
+    is_flag=True,
+    help="Hold them against central differences, here and at a displaced point, second derivatives too. "
+    "Status 3 where one differs.",
+)
 @mode_option
 @input_options
 def command(
-    source: Source, wrt: str | None, of: str | None, order: int, mode: str, inputs: Inputs, output: Output
-) -> None:
+    source: Source, wrt: str | None, of: str | None, order: int, checks: bool, mode: str, inputs: Inputs, output: Output
+) -> int:
     """Run a program, then print derivatives of one value at its end.
 
     \b
     Example:  graphdsl grad -e 'param w = 2.0; y = w ** 3' --wrt w
 
+    With --check the program runs again and again with a name displaced where it is
+    set. Of a large tensor some elements are checked, and all of them along a line;
+    second derivatives, by each pair of names, along lines only.
+
     A second derivative by w and b has the shape of w, then that of b, and the
     dtype of b.
     """
     from graphdsl.runtime.events import Recorded
+    from graphdsl.runtime.rehearsal import Rehearsal
 
+    if checks and order > 1:
+        raise click.UsageError("--check checks second derivatives too: it takes no --order.")
     program = Program(source)
     given = inputs.given(program)
     targets = names("--wrt", wrt, program) if wrt is not None else ()
     y = one_name("--of", of, program) if of is not None else None
+    if checks:
+        given.files = Rehearsal()
     checked = program.check(given.values, (), y, targets, order=order)
     prepared = program.prepare(mode, given, checked)
     prepared.notice = output.again
     output.diagnostics(prepared.warnings)
     result = prepared.run(Recorded())
-    show(output, differentiated(checked, result, source), result)
+    shown = differentiated(checked, result, source)
     if not result.gradients:
         output.note("note: the program has no param of floats; `--wrt x` names what to differentiate by")
+    if checks:
+        return check(program, prepared, result, shown, output)
+    show(output, shown, result)
+    return status.DONE
+
+
+def check(program: Program, prepared: Prepared, result: Result, of: Shown, output: Output) -> int:
+    """Hold the gradients against central differences; the exit status."""
+    from graphdsl.api.gradcheck import gradcheck
+    from graphdsl.cli import gradcheck as shows
+    from graphdsl.runtime.format import text
+
+    if not output.as_json:
+        output.line(f"{of.name} = {text(of.value, of.dtype)}")
+    report = gradcheck(program, prepared, result)
+    return shows.show(report, of.name, partial(symbol, of), output)
 
 
 def differentiated(checked: Checked, result: Result, source: Source) -> Shown:
