@@ -110,11 +110,12 @@ class Program:
         wrt: tuple[str, ...] | None = None,
         probes: tuple[Probe, ...] = (),
         order: int = 1,
+        every: bool = False,
     ) -> Checked:
         """The typed core for a run in which these names are fed. Raises `ProgramError`."""
         from graphdsl.check import Request, check
 
-        return check(self.module, Request(frozenset(fed), frozenset(wanted), of, wrt, probes, order))
+        return check(self.module, Request(frozenset(fed), frozenset(wanted), of, wrt, probes, order, every))
 
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What the checker warns of, and advises (which no run tells). Raises `ProgramError` with all it found where the

@@ -81,8 +81,8 @@ class Request:
 
     `fed`: names whose first value comes from outside. `wanted`: top-level names to be read after the program's end.
     `probes`: what shows the values of names. `of`, `wrt`: the derivative that `graphdsl grad` asks for; `wrt` None: none;
-    `of` None: the last float scalar; `order` 2: second derivatives, for each pair of names. `recompute`: derivatives of loops
-    shall need little memory, but for what is `in_place`.
+    `of` None: the last float scalar; `order` 2: second derivatives, for each pair of names; `every`: by every named value.
+    `recompute`: derivatives of loops shall need little memory, but for what is `in_place`.
     """
 
     fed: frozenset[str] = frozenset()
@@ -91,6 +91,7 @@ class Request:
     wrt: tuple[str, ...] | None = None
     probes: tuple[Probe, ...] = ()
     order: int = 1
+    every: bool = False
     recompute: bool = False
     in_place: frozenset[Span] = frozenset()
 

@@ -15,6 +15,7 @@ from graphdsl.cli.output import Output
 from graphdsl.source.span import Source
 
 if TYPE_CHECKING:
+    from graphdsl.check.nodes import Node
     from graphdsl.check.program import Checked
     from graphdsl.runtime.events import Shown
 
@@ -38,10 +39,19 @@ if TYPE_CHECKING:
     help="Hold them against central differences, here and at a displaced point, second derivatives too. "
     "Status 3 where one differs.",
 )
+@click.option("--all", "every", is_flag=True, help="By every named value of the top level, each with what it is.")
 @mode_option
 @input_options
 def command(
-    source: Source, wrt: str | None, of: str | None, order: int, checks: bool, mode: str, inputs: Inputs, output: Output
+    source: Source,
+    wrt: str | None,
+    of: str | None,
+    order: int,
+    checks: bool,
+    every: bool,
+    mode: str,
+    inputs: Inputs,
+    output: Output,
 ) -> int:
     """Run a program, then print derivatives of one value at its end.
 
@@ -60,23 +70,29 @@ def command(
 
     if checks and order > 1:
         raise click.UsageError("--check checks second derivatives too: it takes no --order.")
+    if every and (checks or order > 1 or wrt is not None):
+        raise click.UsageError("--all stands alone: without --wrt, --order and --check.")
     program = Program(source)
     given = inputs.given(program)
     targets = names("--wrt", wrt, program) if wrt is not None else ()
     y = one_name("--of", of, program) if of is not None else None
     if checks:
         given.files = Rehearsal()
-    checked = program.check(given.values, (), y, targets, order=order)
+    checked = program.check(given.values, (), y, targets, order=order, every=every)
     prepared = program.prepare(mode, given, checked)
     prepared.notice = output.again
     output.diagnostics(prepared.warnings)
     result = prepared.run(Recorded())
     shown = differentiated(checked, result, source)
     if not result.gradients:
-        output.note("note: the program has no param of floats; `--wrt x` names what to differentiate by")
+        lacks = "names no floats" if every else "has no param of floats; `--wrt x` names what to differentiate by"
+        output.note(f"note: the program {lacks}")
     if checks:
         return check(program, prepared, result, shown, output)
-    show(output, shown, result)
+    if every:
+        show_all(output, shown, checked.nodes, result)
+    else:
+        show(output, shown, result)
     return status.DONE
 
 
@@ -126,6 +142,31 @@ def show(output: Output, of: Shown, result: Result) -> None:
         kind, wrt = ("grad", by[0]) if len(by) == 1 else ("hessian", by)
         shape = list(gradient.shape)
         output.event(kind, of=json.shown(of), wrt=wrt, dtype=gradient.dtype.value, shape=shape, value=value)
+
+
+def show_all(output: Output, of: Shown, nodes: Sequence[Node], result: Result) -> None:
+    """Every node with its value, where it has one at the end, and its gradient."""
+    from graphdsl.render import json
+    from graphdsl.runtime.format import json_value, text
+
+    if not output.as_json:
+        output.line(f"{of.name} = {text(of.value, of.dtype)}")
+    for node in nodes:
+        gradient = result.gradients[node.key]
+        if node.key not in result.values:
+            continue  # no path has set it
+        held = None if node.leaf else result.values[node.key]._replace(name=node.name)
+        if output.as_json:
+            value = json.Raw(json_value(gradient.value, gradient.dtype))
+            kinds = {"dtype": gradient.dtype.value, "shape": list(gradient.shape), "value": value}
+            at = None if held is None else json.shown(held)
+            output.event("grad", of=json.shown(of), wrt=node.name, line=node.line, **kinds, node=at)
+            continue
+        parts = [] if held is None else [f"{node.name} = {text(held.value, held.dtype)}"]
+        parts.append(f"{symbol(of, [node.name])} = {text(gradient.value, gradient.dtype)}")
+        head = f"line {node.line}: "
+        gap = ", " if not gradient.shape else "\n" + " " * len(head)
+        output.line(output.stdout_paint(head, "faint") + gap.join(parts))
 
 
 def symbol(of: Shown, by: Sequence[str]) -> str:
