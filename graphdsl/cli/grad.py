@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdsl.api.program import Prepared, Program, Result
+from graphdsl.api.program import Given, Prepared, Program, Result
 from graphdsl.cli import status
 from graphdsl.cli.options import Inputs, input_options, mode_option, names, one_name, output_options, program_options
 from graphdsl.cli.output import Output
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from graphdsl.check.nodes import Node
     from graphdsl.check.program import Checked
     from graphdsl.runtime.events import Shown
+
+_NO_PARAM = "has no param of floats; `--wrt x` names what to differentiate by"
 
 
 @click.command("grad", short_help="run it, then print derivatives of one value")
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     "Status 3 where one differs.",
 )
 @click.option("--all", "every", is_flag=True, help="By every named value of the top level, each with what it is.")
+@click.option(
+    "--paths", "by_paths", is_flag=True, help="The chain rule written out: every path, and their sum. Of scalars."
+)
 @mode_option
 @input_options
 def command(
@@ -49,6 +54,7 @@ def command(
     order: int,
     checks: bool,
     every: bool,
+    by_paths: bool,
     mode: str,
     inputs: Inputs,
     output: Output,
@@ -62,16 +68,19 @@ def command(
     set. Of a large tensor some elements are checked, and all of them along a line;
     second derivatives, by each pair of names, along lines only.
 
+    With --paths the local derivatives are read from what eager mode records; the
+    other mode has the same.
+
     A second derivative by w and b has the shape of w, then that of b, and the
     dtype of b.
     """
     from graphdsl.runtime.events import Recorded
     from graphdsl.runtime.rehearsal import Rehearsal
 
-    if checks and order > 1:
-        raise click.UsageError("--check checks second derivatives too: it takes no --order.")
-    if every and (checks or order > 1 or wrt is not None):
-        raise click.UsageError("--all stands alone: without --wrt, --order and --check.")
+    if checks + every + by_paths + (order > 1) > 1:
+        raise click.UsageError("One of --order 2, --check, --all and --paths (--check checks second derivatives too).")
+    if every and wrt is not None:
+        raise click.UsageError("--all takes no --wrt: it is by every name.")
     program = Program(source)
     given = inputs.given(program)
     targets = names("--wrt", wrt, program) if wrt is not None else ()
@@ -79,13 +88,16 @@ def command(
     if checks:
         given.files = Rehearsal()
     checked = program.check(given.values, (), y, targets, order=order, every=every)
+    if by_paths:
+        output.diagnostics(checked.warnings)
+        return paths(program, given, checked, output)
     prepared = program.prepare(mode, given, checked)
     prepared.notice = output.again
     output.diagnostics(prepared.warnings)
     result = prepared.run(Recorded())
     shown = differentiated(checked, result, source)
     if not result.gradients:
-        lacks = "names no floats" if every else "has no param of floats; `--wrt x` names what to differentiate by"
+        lacks = "names no floats" if every else _NO_PARAM
         output.note(f"note: the program {lacks}")
     if checks:
         return check(program, prepared, result, shown, output)
@@ -93,6 +105,18 @@ def command(
         show_all(output, shown, checked.nodes, result)
     else:
         show(output, shown, result)
+    return status.DONE
+
+
+def paths(program: Program, given: Given, checked: Checked, output: Output) -> int:
+    """Write the chain rule out; the exit status."""
+    from graphdsl.api.paths import chains
+    from graphdsl.cli import paths as shows
+
+    of, found = chains(program, given, checked, lambda result: differentiated(checked, result, program.source))
+    if not found:
+        output.note(f"note: the program {_NO_PARAM}")
+    shows.show(found, of, [symbol(of, [chain.wrt]) for chain in found], output)
     return status.DONE
 
 
