@@ -16,7 +16,7 @@ import numpy as np
 
 from graphdsl.api.differences import Verdict, judge, precision
 from graphdsl.api.program import Prepared, Program, Result
-from graphdsl.check.displaced import Hidden, displaced
+from graphdsl.check.displaced import Hidden
 from graphdsl.check.program import Checked
 from graphdsl.check.reads import statements
 from graphdsl.core.dependence import all_sources, backwards
@@ -186,8 +186,8 @@ class _Check:
         hidden = [Hidden(name) for name in self.types]
         fed = {*self.given.values, *(n for h in hidden for n in (h.at, h.by, h.along, h.direction))}
         wanted = (self.of, *(n for h in hidden for n in (h.count, h.held)))
-        with displaced(self.program.module, self.types):
-            checked = self.program.check(fed, wanted, self.of, wrt or None, order=order)
+        types = tuple(self.types.items())
+        checked = self.program.check(fed, wanted, self.of, wrt or None, order=order, displaced=types)
         return Prepared(self.program, self.mode, self.given, checked, wanted=wanted)
 
     def _run(self, prepared: Prepared, to: Displacement = HELD, at: Mapping[str, int] | None = None) -> Result:

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from graphdsl.api.engines import Eager
-from graphdsl.api.program import Given, Program, Result
+from graphdsl.api.program import Given, Prepared, Program, Result
 from graphdsl.check.printing import source_text
 from graphdsl.check.program import Checked
 from graphdsl.check.reads import own_targets, statements
@@ -67,17 +67,29 @@ class _Tracing(Eager):
         self.compiled: Traced = Traced(program, wanted, limited=limited)
 
 
+class _Prepared(Prepared):
+    """A program whose tape is read: it must be that of the whole run."""
+
+    engine: _Tracing
+
+    def _make(self, checked: Checked) -> None:
+        self.checked = checked
+        self.engine = _Tracing(checked.program, self.wanted, self.given.limits.watched)
+
+    def _recompute(self) -> bool:
+        return False
+
+
 def chains(
     program: Program, given: Given, checked: Checked, of: Callable[[Result], Shown], most: int = MOST
 ) -> tuple[Shown, list[Chain]]:
     """What is differentiated, as `of` finds it in the result of a run, and the paths of each derivative asked for.
 
     Raises `WrongRequest` where a tensor lies on one."""
-    prepared = program.prepare("eager", given, checked)
-    prepared.engine = tracing = _Tracing(checked.program, prepared.wanted, given.limits.watched)
+    prepared = _Prepared(program, "eager", given, checked)
     result = prepared.run(Recorded())
     top, found, problems = of(result), [], []
-    for name, ends in tracing.compiled.ends.items():
+    for name, ends in prepared.engine.compiled.ends.items():
         gradient = result.gradients[name]
         try:
             if gradient.shape:

@@ -62,6 +62,9 @@ class Hidden:
 @contextmanager
 def displaced(module: ast.Module, types: Mapping[str, Type]) -> Iterator[None]:
     """While this lasts, the program is one in which these names, of these types, can be displaced."""
+    if not types:
+        yield
+        return
     bodies = [module.body, *(block.body for stmt in statements(module.body) for block in inner_blocks(stmt))]
     before = [list(body) for body in bodies]
     for body in bodies:

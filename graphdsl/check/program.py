@@ -8,6 +8,7 @@ from graphdsl.check.activity import analyse
 from graphdsl.check.branches import DEAD, LOST
 from graphdsl.check.context import DTYPES, Frame, Request, Shared
 from graphdsl.check.custom import effects_in_rules
+from graphdsl.check.displaced import displaced
 from graphdsl.check.leaving import leaving
 from graphdsl.check.lint import lint
 from graphdsl.check.liveness import liveness
@@ -55,7 +56,7 @@ class Checked:
 def check(module: ast.Module, request: Request | None = None) -> Checked:
     """Check a file. Raises `ProgramError` with all independent problems, in source order."""
     request = request or Request()
-    with fewer_collections():
+    with fewer_collections(), displaced(module, dict(request.displaced)):
         if request.wrt is not None:
             request = _with_derivative(module, request)
         with named_print(module, request.of):
