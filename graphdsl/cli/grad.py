@@ -66,7 +66,8 @@ def command(
 
     With --check the program runs again and again with a name displaced where it is
     set. Of a large tensor some elements are checked, and all of them along a line;
-    second derivatives, by each pair of names, along lines only.
+    second derivatives, by each pair of names, along lines only. Of a program that
+    takes long, --mode graph does it sooner.
 
     With --paths the local derivatives are read from what eager mode records; the
     other mode has the same.
