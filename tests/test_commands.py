@@ -101,6 +101,68 @@ def test_second_derivatives_by_a_param_that_changes(graphdsl: Any, mode: str) ->
     assert "no second derivative by `w`, to which a loop or a branch gives new values" in said.err
 
 
+NODES = """
+param w = [1.0, 2.0]
+const c = 3.0
+x = 2.0
+h = w * x
+h = h + 1
+v = h
+if h[0] > 100 { z = sum(h) }
+for i in 0..2 {
+  t = sum(h) * c
+  r = [h, h]
+  r = sum(r)
+  h = h * t
+}
+fn f(a) = a * 2
+p, q = f(h), (h, 1.0)
+loss = sum(p) + q[1]
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_gradients_of_all_named_values(graphdsl: Any, mode: str) -> None:
+    """Each value that a name is given outside loops and branches; of these, the last one; what is not set is left out."""
+    said = graphdsl("grad", "-e", NODES, "--all", "--mode", mode)
+    assert said.err == ""
+    assert said.out.replace("\n        ", " ").split("\n") == [
+        "loss = 221185.0",
+        "line 2: w = f64[2] [1.0, 2.0] ∂loss/∂w = f64[2] [221184.0, 221184.0]",
+        "line 4: x = 2.0, ∂loss/∂x = 331776.0",
+        "line 5: h = f64[2] [2.0, 4.0] ∂loss/∂h = f64[2] [110592.0, 110592.0]",
+        "line 6: h = f64[2] [3.0, 5.0] ∂loss/∂h = f64[2] [110592.0, 110592.0]",
+        "line 10: t = 576.0, ∂loss/∂t = 384.0",
+        "line 12: r = 384.0, ∂loss/∂r = 0.0",
+        "line 13: h = f64[2] [41472.0, 69120.0]  ∂loss/∂h = f64[2] [2.0, 2.0]",
+        "line 16: p = f64[2] [82944.0, 138240.0]  ∂loss/∂p = f64[2] [1.0, 1.0]",
+        "line 16: q = 1.0, ∂loss/∂q = 1.0",
+        "line 17: loss = 221185.0, ∂loss/∂loss = 1.0",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_all_named_values_and_a_param_that_a_loop_changes(graphdsl: Any, mode: str) -> None:
+    code = "param w = 4.0\nfor i in 0..2 {\n  loss = w * w\n  w := w - 0.25 * grad(loss, w)\n}"
+    said = graphdsl("grad", "-e", code, "--all", "--mode", mode)
+    assert said.out == "loss = 4.0\nline 1: ∂loss/∂w = 4.0\nline 3: loss = 4.0, ∂loss/∂loss = 1.0\n"
+    first, _ = graphdsl("grad", "-e", code, "--all", "--mode", mode, "--json").events()
+    assert (first["wrt"], first["line"], first["value"], first["node"]) == ("w", 1, 4.0, None)
+    twice = "param w = 2.0\ny = w * w\nfor i in 0..2 { w := y; r = [w]; if i > 0 { y = y * w } }"
+    assert "∂y/∂w = 4.0" in graphdsl("grad", "-e", twice, "--all", "--mode", mode).out
+    assert graphdsl("grad", ARTICLE, "--all", "--wrt", "w").code == status.WRONG_USAGE
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_all_named_values_where_one_has_no_single_type_in_a_loop(graphdsl: Any, mode: str) -> None:
+    """What could not be kept to the end of the program is left out."""
+    code = "x = 2.0\ny = x\nfor i in 0..2 {\n  if i > 0 { h = [y] } else { h = y * 2 }\n  y = y * x\n}"
+    assert graphdsl("run", "-e", code, "--mode", mode).code == 0
+    said = graphdsl("grad", "-e", code, "--all", "--mode", mode)
+    assert said.out == "y = 8.0\nline 1: x = 2.0, ∂y/∂x = 12.0\nline 5: y = 8.0, ∂y/∂y = 1.0\n"
+
+
 def test_compare(graphdsl: Any) -> None:
     said = graphdsl("compare", ARTICLE, "--wrt", "w", "--repeat", "3", "--json")
     eager, graph, ratio, agreement = said.events()

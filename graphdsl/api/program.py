@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from graphdsl.check import Probe
     from graphdsl.check.program import Checked
     from graphdsl.core.ir import Value
+    from graphdsl.ops.types import Type
 
 
 NO_ROOM = ("E0732", "E0734")  # errors of a run whose values together are too much
@@ -110,11 +111,16 @@ class Program:
         wrt: tuple[str, ...] | None = None,
         probes: tuple[Probe, ...] = (),
         order: int = 1,
+        every: bool = False,
+        displaced: tuple[tuple[str, Type], ...] = (),
     ) -> Checked:
         """The typed core for a run in which these names are fed. Raises `ProgramError`."""
         from graphdsl.check import Request, check
 
-        return check(self.module, Request(frozenset(fed), frozenset(wanted), of, wrt, probes, order))
+        request = Request(
+            frozenset(fed), frozenset(wanted), of, wrt, probes, order=order, every=every, displaced=displaced
+        )
+        return check(self.module, request)
 
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What the checker warns of, and advises (which no run tells). Raises `ProgramError` with all it found where the

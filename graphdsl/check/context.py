@@ -20,7 +20,7 @@ from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Block, Value
 from graphdsl.ops.op import Op, Setting, TypeProblem
 from graphdsl.ops.table import OPS
-from graphdsl.ops.types import BOOL, I64, Dim, DType, Size
+from graphdsl.ops.types import BOOL, I64, Dim, DType, Size, Type
 from graphdsl.source.diagnostic import Diagnostic, Label
 from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Source, Span
@@ -81,8 +81,9 @@ class Request:
 
     `fed`: names whose first value comes from outside. `wanted`: top-level names to be read after the program's end.
     `probes`: what shows the values of names. `of`, `wrt`: the derivative that `graphdsl grad` asks for; `wrt` None: none;
-    `of` None: the last float scalar; `order` 2: second derivatives, for each pair of names. `recompute`: derivatives of loops
-    shall need little memory, but for what is `in_place`.
+    `of` None: the last float scalar; `order` 2: second derivatives, for each pair of names; `every`: by every named value.
+    `recompute`: derivatives of loops shall need little memory, but for what is `in_place`.
+    `displaced`: names that can be displaced from outside.
     """
 
     fed: frozenset[str] = frozenset()
@@ -91,8 +92,10 @@ class Request:
     wrt: tuple[str, ...] | None = None
     probes: tuple[Probe, ...] = ()
     order: int = 1
+    every: bool = False
     recompute: bool = False
     in_place: frozenset[Span] = frozenset()
+    displaced: tuple[tuple[str, Type], ...] = ()
 
 
 # How derivatives call what they are of and by: the place and the text of each mention of a value.

@@ -8,13 +8,16 @@ from graphdsl.check.activity import analyse
 from graphdsl.check.branches import DEAD, LOST
 from graphdsl.check.context import DTYPES, Frame, Request, Shared
 from graphdsl.check.custom import effects_in_rules
+from graphdsl.check.displaced import displaced
 from graphdsl.check.leaving import leaving
 from graphdsl.check.lint import lint
 from graphdsl.check.liveness import liveness
+from graphdsl.check.nodes import Node
 from graphdsl.check.outline import outline
 from graphdsl.check.printed import named_print
 from graphdsl.check.probes import leave_rules, report
 from graphdsl.check.problems import in_order, nearest
+from graphdsl.check.reads import names_set
 from graphdsl.check.requested import add_derivatives, params
 from graphdsl.check.statements import body
 from graphdsl.check.uncalled import check_uncalled
@@ -34,13 +37,15 @@ from graphdsl.syntax import ast
 
 @dataclass(frozen=True)
 class Checked:
-    """A program, and what was found that is no error. `of` is the name or text of what `graphdsl grad` differentiates.
-    `module` and `request` are what was checked; `segmented`: it has loops in segments."""
+    """A program, and what was found that is no error. `of` is the name or text of what `graphdsl grad` differentiates,
+    `nodes` by what, where that is every named value. `module` and `request` are what was checked; `segmented`: it has
+    loops in segments."""
 
     program: Program
     warnings: tuple[Diagnostic, ...]
     module: ast.Module
     request: Request
+    nodes: tuple[Node, ...] = ()
     segmented: bool = False
 
     @property
@@ -51,14 +56,27 @@ class Checked:
 def check(module: ast.Module, request: Request | None = None) -> Checked:
     """Check a file. Raises `ProgramError` with all independent problems, in source order."""
     request = request or Request()
-    with fewer_collections():
+    with fewer_collections(), displaced(module, dict(request.displaced)):
         if request.wrt is not None:
             request = _with_derivative(module, request)
         with named_print(module, request.of):
+            if request.every:
+                request = _with_all_kept(module, request)
             checked = _check(module, request)[0]
             while twice := derived_twice(checked.program):
                 checked = _check(module, replace(checked.request, in_place=checked.request.in_place | twice))[0]
             return checked
+
+
+def _with_all_kept(module: ast.Module, request: Request) -> Request:
+    """Also what only loops and branches set is kept to the end, unless it could not be (joined, it would have no one type)."""
+    names = {name for name in names_set(module.body) if "." not in name}
+    kept = replace(request, wanted=request.wanted | names)
+    try:
+        _check(module, kept)
+    except ProgramError:
+        return request
+    return kept
 
 
 def recomputing(checked: Checked) -> Checked | None:
@@ -97,8 +115,9 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
     leave_rules(shared)
     shared.problems.found += effects_in_rules(shared)
     report(shared)
+    nodes: tuple[Node, ...] = ()
     if request.wrt is not None and not shared.problems.found:
-        add_derivatives(f, program, request, module)
+        nodes = add_derivatives(f, program, request, module)
         if shared.problems.found:
             raise WrongRequest(*shared.problems.found)
     segmented = not shared.problems.found and lower(program, request.recompute, request.in_place)
@@ -110,7 +129,7 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
         asked = {probe.span.source for probe in request.probes}
         own = [p for p in errors if p.span.source not in asked]
         raise ProgramError(*own) if own else WrongRequest(*errors)
-    return Checked(program, in_order([*problems, *shared.warnings]), module, request, segmented), shared
+    return Checked(program, in_order([*problems, *shared.warnings]), module, request, nodes, segmented), shared
 
 
 def _settings(module: ast.Module, request: Request) -> dict[Source, Setting]:

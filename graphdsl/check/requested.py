@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement
 from graphdsl.check.branches import DEAD, LOST
 from graphdsl.check.context import Frame, Request
 from graphdsl.check.jacobians import gradient, jacobian
+from graphdsl.check.nodes import Node, add_nodes
 from graphdsl.check.problems import nearest
 from graphdsl.check.reads import statements
 from graphdsl.check.values import Tensor, has_poison
@@ -21,25 +22,28 @@ def params(module: ast.Module) -> tuple[str, ...]:
     return tuple(s.name.id for s in module.body if isinstance(s, ast.Declare) and s.kind == "param")
 
 
-def add_derivatives(f: Frame, program: Program, request: Request, module: ast.Module) -> None:
-    """Take the derivatives by the names given, else by all params that are floats.
+def add_derivatives(f: Frame, program: Program, request: Request, module: ast.Module) -> tuple[Node, ...]:
+    """Take the derivatives by the names given, else by all params that are floats; or by every node, which are given back.
 
     What is wrong with a name is said where the name is set."""
     span = Span(f.shared.source, len(f.shared.source.text), len(f.shared.source.text))
     y = _differentiated(f, request.of or "", span)
     if y is None:
-        return
+        return ()
+    if request.every:
+        return add_nodes(f, program, y, span, module)
     held = {name: value for name in request.wrt or params(module) if (value := _held(f, name, span, bool(request.wrt)))}
     first = {name: gradient(f, span, y, value, _target(f, name, value)) for name, value in held.items()}
     if request.order == 1:
         program.derivatives.update(first)
-        return
+        return ()
     _fixed(f, held, module)
     for a, b in combinations_with_replacement(held, 2):
         row, target = first[a], _target(f, b, held[b])
         if isinstance(target, ParamTarget):
             row = _leading_as(f, span, row, y)
         program.derivatives[f"{a},{b}"] = jacobian(f, span, row, held[b], target)
+    return ()
 
 
 def _fixed(f: Frame, held: Iterable[str], module: ast.Module) -> None:

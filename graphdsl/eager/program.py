@@ -48,6 +48,8 @@ class Compiled:
     """The Python of one program. `fetch`: the names whose values `run` gives (None: all that are set at the end).
     `counts_ops`: that counts the ops that run, in the runtime. `limited`: that stays within the limits of memory and time."""
 
+    recorder = Recorder
+
     def __init__(
         self,
         program: Program,
@@ -65,7 +67,7 @@ class Compiled:
         functions = [program.main, *called_functions(program.main)]
         self.records = any(isinstance(instr, ir.Derive) for instr in instructions(program.main))
         self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
-        recorder = Recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))
+        recorder = self.recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))
         for func in functions:
             for instr in walk(func.body):
                 if isinstance(instr, ir.While | ir.For):
@@ -108,8 +110,12 @@ class Compiled:
                 raise ProgramError(self._diagnostic(full.with_traceback(error.__traceback__), space)) from None
             finally:
                 runtime.sink.flush()
-                space.clear()  # its functions refer to it
+                self._forget(space)
         return self._results(results)
+
+    def _forget(self, space: dict[str, Any]) -> None:
+        """The run is over: the functions of the program refer to their globals, which refer to them."""
+        space.clear()
 
     def _derivatives(self, runtime: Runtime) -> Mapping[str, Callable[..., Any]]:
         """What takes derivatives; where this program counts something, it counts that in them too."""
