@@ -45,14 +45,15 @@ ELSEWHERE |= {"E0107", "E0207", "E0221"}
 def said(path: Path) -> str:
     """What the command line says about a program as it is checked and run, without the folder.
 
-    `#: --feed x=3` in its first line feeds it."""
+    `#: --feed x=3` in its first line feeds it; `#: --check-nan` looks for NaNs."""
     found: list[Diagnostic] = []
     try:
         program = api.load(str(path))
         options = re.match(r"#: (.*)", path.read_text("utf-8", "replace"))
-        feeds = dict(f.split("=") for f in re.findall(r"--feed (\S+)", options[1])) if options else {}
+        given = options[1] if options else ""
+        feeds = dict(f.split("=") for f in re.findall(r"--feed (\S+)", given))
         found += program.warnings()
-        program.run(feeds=feeds)
+        program.run(feeds=feeds, check_nan="--check-nan" in given)
     except ProgramError as error:
         found += error.diagnostics
     return "\n\n".join(map(render, found)).replace(f"{FOLDER}/", "") + "\n"

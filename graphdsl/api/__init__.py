@@ -52,12 +52,14 @@ class Loaded:
         sink: Sink | None = None,
         time_limit: float | None = None,
         probes: Sequence[str] = (),
+        check_nan: bool = False,
     ) -> Result:
         """Run it; `result["y"]` is the value that `y` has at the end. What it prints goes to `sink`, and so does every
-        value of the names in `probes`: `h`, `h:stats`, `h if i % 100 == 0`. After `time_limit` seconds it is stopped."""
+        value of the names in `probes`: `h`, `h:stats`, `h if i % 100 == 0`. After `time_limit` seconds it is stopped; with
+        `check_nan`, where an op or a derivative's rule first makes a NaN or inf."""
         given = self.program.given(feeds or {}, params or {}, seed)
         given.limits = replace(given.limits, time=time_limit)
-        checked = self.program.check(given.values, probes=self._probes(probes))
+        checked = self.program.check(given.values, probes=self._probes(probes), check_nan=check_nan)
         return self.program.prepare(mode, given, checked).run(sink or Recorded())
 
     def _probes(self, texts: Sequence[str]) -> tuple[Probe, ...]:
@@ -75,11 +77,13 @@ class Loaded:
         feeds: Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         seed: int = 0,
+        check_nan: bool = False,
     ) -> dict[str, Any]:
-        """Gradients at the end of a run: of the last float scalar and for all params, where not said otherwise."""
+        """Gradients at the end of a run: of the last float scalar and for all params, where not said otherwise. `check_nan`
+        as of `run`."""
         names = (wrt,) if isinstance(wrt, str) else tuple(wrt or ())
         given = self.program.given(feeds or {}, params or {}, seed)
-        checked = self.program.check(given.values, (), of, names)
+        checked = self.program.check(given.values, (), of, names, check_nan=check_nan)
         result = self.program.prepare(mode, given, checked).run(Recorded())
         return {name: shown.value for name, shown in result.gradients.items()}
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graphdsl.check.program import Checked
     from graphdsl.core.ir import Value
     from graphdsl.ops.types import Type
+    from graphdsl.runtime.nan_trace import Trace
 
 
 NO_ROOM = ("E0732", "E0734")  # errors of a run whose values together are too much
@@ -113,14 +114,16 @@ class Program:
         order: int = 1,
         every: bool = False,
         displaced: tuple[tuple[str, Type], ...] = (),
+        check_nan: bool = False,
+        why_nan: bool = False,
     ) -> Checked:
-        """The typed core for a run in which these names are fed. Raises `ProgramError`."""
+        """The typed core for a run in which these names are fed; with `check_nan`, one that stops where a NaN or inf is
+        made, with `why_nan` one that follows them all. Raises `ProgramError`."""
         from graphdsl.check import Request, check
 
-        request = Request(
-            frozenset(fed), frozenset(wanted), of, wrt, probes, order=order, every=every, displaced=displaced
-        )
-        return check(self.module, request)
+        nans: Any = "follow" if why_nan else "stop" if check_nan else None
+        asked: Any = {"order": order, "every": every, "displaced": displaced, "nans": nans}
+        return check(self.module, Request(frozenset(fed), frozenset(wanted), of, wrt, probes, **asked))
 
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What the checker warns of, and advises (which no run tells). Raises `ProgramError` with all it found where the
@@ -159,9 +162,16 @@ class Program:
         """The program made ready to run in a mode."""
         return Prepared(self, mode, given, checked or self.check(given.values))
 
-    def fetch(self, mode: str, given: Given, wanted: tuple[str, ...], probes: tuple[Probe, ...] = ()) -> Prepared:
+    def fetch(
+        self,
+        mode: str,
+        given: Given,
+        wanted: tuple[str, ...],
+        probes: tuple[Probe, ...] = (),
+        check_nan: bool = False,
+    ) -> Prepared:
         """The program made ready to give only these values and to print nothing; what serves nothing else is left out."""
-        checked = self.check(given.values, wanted, probes=probes)
+        checked = self.check(given.values, wanted, probes=probes, check_nan=check_nan)
         exports = checked.program.exports
         found: list[str] = []
         for name in wanted:
@@ -197,6 +207,7 @@ class Prepared:
         self.use_cache = use_cache
         self.silent = silent
         self.notice: Callable[[], object] = lambda: None
+        self.trace: Trace | None = None  # of the last run, where NaNs are followed
         self._make(checked)
 
     def _make(self, checked: Checked) -> None:
@@ -253,6 +264,10 @@ class Prepared:
         if given.limits.time is not None:
             runtime.deadline = monotonic() + given.limits.time
         runtime.random.seed(given.seed)
+        if self.checked.paths is not None:
+            from graphdsl.runtime.nan_trace import Trace
+
+            self.trace = runtime.nans = Trace(self.checked.paths)
         return runtime
 
     def ops(self) -> int:

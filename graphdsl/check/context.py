@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from graphdsl.check.journal import Journal
 from graphdsl.check.leaving import Leaving
@@ -83,7 +83,8 @@ class Request:
     `probes`: what shows the values of names. `of`, `wrt`: the derivative that `graphdsl grad` asks for; `wrt` None: none;
     `of` None: the last float scalar; `order` 2: second derivatives, for each pair of names; `every`: by every named value.
     `recompute`: derivatives of loops shall need little memory, but for what is `in_place`.
-    `displaced`: names that can be displaced from outside.
+    `displaced`: names that can be displaced from outside. `nans`: the program shall `stop` where a NaN or inf is made, or
+    tell all of them, to `follow` them.
     """
 
     fed: frozenset[str] = frozenset()
@@ -96,6 +97,7 @@ class Request:
     recompute: bool = False
     in_place: frozenset[Span] = frozenset()
     displaced: tuple[tuple[str, Type], ...] = ()
+    nans: Literal["stop", "follow"] | None = None
 
 
 # How derivatives call what they are of and by: the place and the text of each mention of a value.

@@ -13,30 +13,10 @@ from graphdsl.check.values import POISON, Binding, Static, Tensor
 from graphdsl.core.ir import Apply, Block, Const, If, Value
 from graphdsl.core.steps import Steps
 from graphdsl.ops.op import Effect
+from graphdsl.ops.signs import OPERATORS, UNARY
 from graphdsl.ops.types import BOOL, Type, wrap64
 from graphdsl.source.span import Span
 from graphdsl.syntax import ast
-
-OPERATORS = {
-    "+": "add",
-    "-": "sub",
-    "*": "mul",
-    "/": "div",
-    "//": "floordiv",
-    "%": "mod",
-    "@": "matmul",
-    "**": "pow",
-    "==": "eq",
-    "!=": "ne",
-    "<": "lt",
-    "<=": "le",
-    ">": "gt",
-    ">=": "ge",
-    "&": "and_",
-    "|": "or_",
-}
-
-UNARY = {"-": "neg", "~": "not_", "not": "not_"}
 
 # those that stop early, with what `graphdsl ops` says of them
 EARLY = {

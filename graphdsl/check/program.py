@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from graphdsl.check.activity import analyse
 from graphdsl.check.branches import DEAD, LOST
@@ -34,12 +35,15 @@ from graphdsl.source.span import Source, Span
 from graphdsl.source.words import counted
 from graphdsl.syntax import ast
 
+if TYPE_CHECKING:
+    from graphdsl.core.nan_paths import Paths
+
 
 @dataclass(frozen=True)
 class Checked:
     """A program, and what was found that is no error. `of` is the name or text of what `graphdsl grad` differentiates,
     `nodes` by what, where that is every named value. `module` and `request` are what was checked; `segmented`: it has
-    loops in segments."""
+    loops in segments; `paths`: by which NaNs are followed, where they are."""
 
     program: Program
     warnings: tuple[Diagnostic, ...]
@@ -47,6 +51,7 @@ class Checked:
     request: Request
     nodes: tuple[Node, ...] = ()
     segmented: bool = False
+    paths: Paths | None = None
 
     @property
     def of(self) -> str | None:
@@ -65,7 +70,20 @@ def check(module: ast.Module, request: Request | None = None) -> Checked:
             checked = _check(module, request)[0]
             while twice := derived_twice(checked.program):
                 checked = _check(module, replace(checked.request, in_place=checked.request.in_place | twice))[0]
-            return checked
+            return _watched(checked)
+
+
+def _watched(checked: Checked) -> Checked:
+    """A program that looks for NaNs, if that is asked for."""
+    nans = checked.request.nans
+    if nans is None:
+        return checked
+    from graphdsl.core.nan_checks import watch_nans
+    from graphdsl.core.nan_paths import Paths
+
+    paths = Paths(checked.program) if nans == "follow" else None  # before it is watched: what watches has no numbers
+    watch_nans(checked.program)
+    return replace(checked, paths=paths)
 
 
 def _with_all_kept(module: ast.Module, request: Request) -> Request:

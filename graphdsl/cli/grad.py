@@ -10,7 +10,16 @@ import click
 
 from graphdsl.api.program import Given, Prepared, Program, Result
 from graphdsl.cli import status
-from graphdsl.cli.options import Inputs, input_options, mode_option, names, one_name, output_options, program_options
+from graphdsl.cli.options import (
+    Inputs,
+    check_nan_option,
+    input_options,
+    mode_option,
+    names,
+    one_name,
+    output_options,
+    program_options,
+)
 from graphdsl.cli.output import Output
 from graphdsl.source.span import Source
 
@@ -45,6 +54,8 @@ _NO_PARAM = "has no param of floats; `--wrt x` names what to differentiate by"
 @click.option(
     "--paths", "by_paths", is_flag=True, help="The chain rule written out: every path, and their sum. Of scalars."
 )
+@check_nan_option
+@click.option("--why-nan", is_flag=True, help="Show the way of a NaN or inf to each gradient that is not finite.")
 @mode_option
 @input_options
 def command(
@@ -55,6 +66,8 @@ def command(
     checks: bool,
     every: bool,
     by_paths: bool,
+    check_nan: bool,
+    why_nan: bool,
     mode: str,
     inputs: Inputs,
     output: Output,
@@ -78,8 +91,11 @@ def command(
     from graphdsl.runtime.events import Recorded
     from graphdsl.runtime.rehearsal import Rehearsal
 
-    if checks + every + by_paths + (order > 1) > 1:
-        raise click.UsageError("One of --order 2, --check, --all and --paths (--check checks second derivatives too).")
+    if checks + every + by_paths + why_nan + (order > 1) > 1:
+        only = "--order 2, --check, --all, --paths and --why-nan"
+        raise click.UsageError(f"One of {only} (--check checks second derivatives too).")
+    if check_nan and (checks or by_paths or why_nan):
+        raise click.UsageError("--check-nan goes without --check, --paths and --why-nan.")
     if every and wrt is not None:
         raise click.UsageError("--all takes no --wrt: it is by every name.")
     program = Program(source)
@@ -88,7 +104,9 @@ def command(
     y = one_name("--of", of, program) if of is not None else None
     if checks:
         given.files = Rehearsal()
-    checked = program.check(given.values, (), y, targets, order=order, every=every)
+    checked = program.check(
+        given.values, (), y, targets, order=order, every=every, check_nan=check_nan, why_nan=why_nan
+    )
     if by_paths:
         output.diagnostics(checked.warnings)
         return paths(program, given, checked, output)
@@ -106,6 +124,11 @@ def command(
         show_all(output, shown, checked.nodes, result)
     else:
         show(output, shown, result)
+    if why_nan:
+        from graphdsl.api.why import ways
+        from graphdsl.cli.why import explain
+
+        explain(ways(prepared, result), lambda name: symbol(shown, [name]), source, output)
     return status.DONE
 
 

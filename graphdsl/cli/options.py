@@ -175,6 +175,11 @@ def input_options(command: F) -> F:
 mode_option = click.option("--mode", type=click.Choice(MODES), default=MODES[0], show_default=True, help="How to run.")
 
 
+check_nan_option = click.option(
+    "--check-nan", is_flag=True, help="Stop at the op that first makes a NaN or inf, also in a derivative."
+)
+
+
 def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
     """`NAME=VALUE` taken apart."""
     found: dict[str, str] = {}

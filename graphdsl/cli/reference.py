@@ -9,14 +9,15 @@ from typing import Any
 import graphdsl.check  # noqa: F401  (fills the table of forms)
 from graphdsl.check.context import DTYPES
 from graphdsl.check.names import FORMS, PLANNED
-from graphdsl.check.operators import EARLY, OPERATORS, UNARY
+from graphdsl.check.operators import EARLY
 from graphdsl.core.emit import Emit
+from graphdsl.core.formula import operand_names, rule_formula
 from graphdsl.core.ir import Apply, Block, Value
 from graphdsl.core.rules import NOWHERE
-from graphdsl.ops.op import REQUIRED, Composite, Effect, Elementwise, Into, Kind, Op, Param, Setting, TypeProblem
+from graphdsl.ops.op import REQUIRED, Composite, Effect, Elementwise, Kind, Op, Param, Setting, TypeProblem
+from graphdsl.ops.signs import OPERATORS, UNARY
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import BOOL, F64, I64, Size, Type
-from graphdsl.render.formula import formula
 from graphdsl.source.record import dataclass
 from graphdsl.syntax.lalr import tables
 
@@ -132,7 +133,7 @@ def differentiable(op: Op) -> bool:
     """Whether a gradient may go through."""
     if not isinstance(op.compute, Composite):
         return op.vjp is not None
-    sample = _sample(op, _operands(op))
+    sample = _sample(op, operand_names(op))
     if sample is None:
         return True
     block, made = sample
@@ -144,42 +145,21 @@ def derivatives(op: Op) -> Iterator[tuple[str, str]]:
     """For each operand, its contribution from the cotangent `g` of the result `y`, as a formula."""
     if not isinstance(op.vjp, tuple):
         return
-    operands = _operands(op)
+    operands = operand_names(op)
     for i, rule in enumerate(op.vjp):
         if rule is not None:
             yield operands[i], _formula(op, i, operands) or "its rule depends on how it is called"
 
 
-def _operands(op: Op) -> list[str]:
-    """Names for the operands."""
-    named = [p.name for p in op.params or () if p.kind is Kind.TENSOR]
-    count = len(op.vjp) if isinstance(op.vjp, tuple) else len(named)
-    if len(named) >= count:
-        return named
-    return ["a", "b"] if count == 2 and not named else ["x", "z", "u", "v"][:count]
-
-
 def _formula(op: Op, i: int, operands: Sequence[str]) -> str | None:
     """The rule for operand `i`, traced on a sample (None: it needs to know more than that)."""
     sample = _sample(op, operands)
-    if sample is None or not isinstance(op.vjp, tuple) or (rule := op.vjp[i]) is None:
+    if sample is None:
         return None
     made = sample[0].body[-1]
     if not isinstance(made, Apply) or made.op is not op or not made.outs[0].type.dtype.is_float:
         return None
-    (y,) = made.outs
-    y.name = "y"
-    g = Value(y.type, "g")
-    block = Block([g, y, *made.args])
-    for name, arg in zip(operands, made.args, strict=True):
-        arg.name = name
-    try:
-        result = rule(Emit(block, _SETTING, NOWHERE), g, y, *made.args, **made.attrs)
-    except Exception:  # a rule may ask for anything; this is only for show
-        return None
-    if isinstance(result, Into):
-        return f"{result.op}(…)"
-    return None if result is None else formula(block, result)
+    return rule_formula(op, i, [a.type for a in made.args], made.outs[0].type, made.attrs)
 
 
 def _sample(op: Op, operands: Sequence[str]) -> tuple[Block, Any] | None:

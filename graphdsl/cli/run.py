@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 from graphdsl.api.program import Program, Result
-from graphdsl.cli.options import Inputs, input_options, mode_option, names, output_options, probes, program_options
+from graphdsl.cli.options import (
+    Inputs,
+    check_nan_option,
+    input_options,
+    mode_option,
+    names,
+    output_options,
+    probes,
+    program_options,
+)
 from graphdsl.cli.output import Output
 from graphdsl.source.diagnostic import Diagnostic, Fault, ProgramError
 from graphdsl.source.span import Source, Span
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
     metavar="PROBE",
     help="Print every value that a name takes: h, 'h if i % 100 == 0', h:stats",
 )
+@check_nan_option
 @click.option("--save", metavar="M.npz", help="Write all params to this file, as they are at the end.")
 @click.option(
     "--stats", is_flag=True, help="Say what the run took: times, ops, bytes. Ops are counted in a second run."
@@ -41,6 +51,7 @@ def command(
     inputs: Inputs,
     fetch: str | None,
     probed: tuple[str, ...],
+    check_nan: bool,
     save: str | None,
     stats: bool,
     output: Output,
@@ -57,13 +68,13 @@ def command(
     given = inputs.given(program)
     watched = probes(probed, program)
     if fetch is None:
-        prepared = program.prepare(mode, given, program.check(given.values, probes=watched))
+        prepared = program.prepare(mode, given, program.check(given.values, probes=watched, check_nan=check_nan))
         output.diagnostics(prepared.warnings)
         result = _run(prepared, mode, output.sink(), stats, output)
         if save is not None:
             _save(program, result, save)
     else:
-        _fetch(program, mode, given, names("--fetch", fetch, program), watched, stats, output)
+        _fetch(program, mode, given, names("--fetch", fetch, program), watched, check_nan, stats, output)
 
 
 def _run(prepared: Prepared, mode: str, sink: Sink, stats: bool, output: Output) -> Result:
@@ -93,6 +104,7 @@ def _fetch(
     given: Given,
     wanted: tuple[str, ...],
     watched: tuple[Probe, ...],
+    check_nan: bool,
     stats: bool,
     output: Output,
 ) -> None:
@@ -100,7 +112,7 @@ def _fetch(
     from graphdsl.api.program import UnknownName
 
     try:
-        prepared = program.fetch(mode, given, wanted, watched)
+        prepared = program.fetch(mode, given, wanted, watched, check_nan)
     except UnknownName as error:
         raise click.BadParameter(f"{error}.", param_hint="--fetch") from None
     output.diagnostics(prepared.warnings)

@@ -31,7 +31,7 @@ def clone_block(
 def clone_value(value: Value) -> Value:
     """A new value like another one."""
     copy = Value(value.type, value.name)
-    copy.tracked, copy.leaf = value.tracked, value.leaf
+    copy.tracked, copy.leaf, copy.number = value.tracked, value.leaf, value.number
     return copy
 
 

@@ -28,12 +28,13 @@ from graphdsl.source.span import Span
 class Value:
     """One SSA value. `name` is the source name it was first given, for printing and messages."""
 
-    __slots__ = ("leaf", "name", "tracked", "type")
+    __slots__ = ("leaf", "name", "number", "tracked", "type")
 
     def __init__(self, type: Type, name: str | None = None) -> None:
         self.type = type
         self.name = name
         self.tracked = False  # may lie between a derivative's target and what is differentiated (both ends included)
+        self.number = 0  # tells it apart where NaNs are followed
         self.leaf = False  # may itself be a derivative's target: recorded even where nothing leads to it
 
     def __repr__(self) -> str:
@@ -278,6 +279,44 @@ class Stream:
     outs: tuple[Value, Value]
 
 
+@dataclass(frozen=True)
+class Made:
+    """What made a value: an op, or with `operand` its derivative rule for that operand. `roles` say what the values are
+    that it was made from, `sources` their numbers, with minus for a cotangent (0: not numbered), `number` that of the value or
+    cotangent itself; `operands` and `out` are the types of the op's."""
+
+    op: Op
+    attrs: Attrs
+    operands: tuple[Type, ...]
+    out: Type
+    roles: tuple[str, ...]
+    sources: tuple[int, ...]
+    number: int
+    operand: int | None = None
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class NanCheck:
+    """Reached where `result` has a NaN or inf: fails if it was `made` so, from `args` without. A derivative's rule only makes
+    a note of it, with which the `NanWalk` around fails at its end; `before`: whether the running sum had a NaN, or an
+    inf, before its contribution."""
+
+    span: Span
+    made: Made
+    args: tuple[Value, ...]
+    result: Value
+    before: tuple[Value, ...] = ()
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class NanWalk:
+    """A derivative begins, or `ends` with these results."""
+
+    span: Span
+    ends: bool = False
+    results: tuple[Value, ...] = ()
+
+
 NAMELESS = "->"  # the name of functions that have none in the program
 
 Instr = (
@@ -299,6 +338,8 @@ Instr = (
     | Save
     | Seed
     | Stream
+    | NanCheck
+    | NanWalk
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphdsl.eager.rules import recorded_step
-from graphdsl.eager.tape import Node, Watch, backward, last_leaf, origin
+from graphdsl.eager.tape import Node, Seen, Watch, backward, last_leaf, origin
 from graphdsl.ops.types import Type
 from graphdsl.runtime.numbers import NUMBERS
 
@@ -22,10 +22,11 @@ def derive(
     values: Sequence[Any],
     types: Sequence[Type],
     watch: Watch = None,
+    seen: Seen | None = None,
 ) -> list[Any]:
     """The derivatives of `y` with respect to targets, which have these values; `types` are those of the results."""
     places = _places(y, targets)
-    found = {} if y is None else backward(y, seed + 0.0, {p for p in places if p is not None}, watch=watch)
+    found = {} if y is None else backward(y, seed + 0.0, {p for p in places if p is not None}, watch=watch, seen=seen)
     results = []
     for place, value, type in zip(places, values, types, strict=True):
         if place in found:
@@ -44,13 +45,14 @@ def derive_recorded(
     seed_node: Node | None,
     seed_type: Type,
     watch: Watch = None,
+    seen: Seen | None = None,
 ) -> list[Any]:
     """The same, with a node after each result."""
     places = _places(y, targets)
     found = {}
     if y is not None:
         start = recorded_step("from_zero", seed_type)((seed, seed_node))
-        found = backward(y, start, {p for p in places if p is not None}, record=True, watch=watch)
+        found = backward(y, start, {p for p in places if p is not None}, record=True, watch=watch, seen=seen)
     results: list[Any] = []
     for place, value, type in zip(places, values, types, strict=True):
         if place not in found:

@@ -53,6 +53,11 @@ def write(w: FunctionWriter, instr: Instr) -> None:
             words = w.tuple([w.value(part.value) for part in ir_items((path,))])
             saved = w.tuple([w.value(item.value) for item in items])
             w.add(f"save(rt, {w.module.constant(instr)}, {words}, {saved})", instr)
+        case ir.NanCheck(args=args, result=result):
+            given = w.tuple([w.value(v) for v in args])
+            w.add(f"look(rt, {w.module.constant(instr)}, {given}, {w.value(result)})", instr)
+        case ir.NanWalk(results=results):
+            w.add(f"walks(rt, {w.module.constant(instr)}, {w.tuple([w.value(v) for v in results])})", instr)
         case ir.Fail(numbers=numbers, text=text):
             words = w.tuple([w.value(part.value) for part in ir_items(() if text is None else (text,))])
             given = w.tuple([w.value(n) for n in numbers])

@@ -238,7 +238,7 @@ def _may_fail(instr: Instr) -> bool:
         case ir.Apply(op=op, outs=outs, fails=fails):
             return fails or op.effect is not Effect.NONE or any(out.type.rank for out in outs)
         case _:
-            return isinstance(instr, ir.Call | ir.Derive | ir.Print | ir.Fail | ir.Save)
+            return isinstance(instr, ir.Call | ir.Derive | ir.Print | ir.Fail | ir.Save | ir.NanCheck)
 
 
 def _made_in(block: Block) -> set[Value]:

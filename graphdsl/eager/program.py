@@ -67,7 +67,10 @@ class Compiled:
         functions = [program.main, *called_functions(program.main)]
         self.records = any(isinstance(instr, ir.Derive) for instr in instructions(program.main))
         self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
-        recorder = self.recorder(self.module, Setting(program.default_float), _differentiates_derivatives(functions))
+        self.looks = any(isinstance(instr, ir.NanWalk) for func in functions for instr in walk(func.body))
+        higher = _differentiates_derivatives(functions)
+        place = (lambda instr: self.module.constant(instr.span)) if self.looks else None
+        recorder = self.recorder(self.module, Setting(program.default_float), higher, place=place)
         for func in functions:
             for instr in walk(func.body):
                 if isinstance(instr, ir.While | ir.For):
@@ -118,16 +121,22 @@ class Compiled:
         space.clear()
 
     def _derivatives(self, runtime: Runtime) -> Mapping[str, Callable[..., Any]]:
-        """What takes derivatives; where this program counts something, it counts that in them too."""
-        if not (self.module.counts_ops or self.module.limited):
+        """What takes derivatives; where this program counts something, or looks for something, it does so in them too."""
+        if self.looks:
+            from graphdsl.eager.rule_checks import RuleChecks
+
+            seen = RuleChecks(runtime)
+        elif not (self.module.counts_ops or self.module.limited):
             return _DERIVATIVES
+        else:
+            seen = None
 
         def watch(ops: int) -> None:
             runtime.ops += ops
             if self.module.limited:
                 within(runtime)
 
-        return {name: partial(function, watch=watch) for name, function in _DERIVATIVES.items()}
+        return {name: partial(function, watch=watch, seen=seen) for name, function in _DERIVATIVES.items()}
 
     def _results(self, results: Iterator[Any]) -> Results:
         found = Results({}, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from graphdsl.core import ir
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from graphdsl.eager.function import FunctionWriter
 
 
+Place = Callable[[ir.Apply], str]
 RESULT = "<result>"  # stands in a node's text for what the op makes
 
 
@@ -44,13 +46,22 @@ NOTHING = Record(None, "None")
 
 class Recorder:
     """Decides what is recorded. `everything`: all floats are (inside a rule that is recorded). `higher`: derivatives
-    are differentiated somewhere, so that every join keeps a sum of its own."""
+    are differentiated somewhere, so that every join keeps a sum of its own. `place`: what says, with the op of a node, where
+    it stands in the source, given that this is to be told."""
 
-    def __init__(self, module: Module, setting: Setting, higher: bool, everything: bool = False) -> None:
+    def __init__(
+        self,
+        module: Module,
+        setting: Setting,
+        higher: bool,
+        everything: bool = False,
+        place: Place | None = None,
+    ) -> None:
         self.module = module
         self.setting = setting
         self.higher = higher
         self.everything = everything
+        self.place = place
         self._carried: set[Value] = set()
         self._rules: dict[Any, OpRule | None] = {}
 
@@ -119,7 +130,7 @@ class Recorder:
         for k, use in rule.saved.items():
             value = w.value(instr.args[k]) if k < len(instr.args) else RESULT
             saved.append(value + (".shape" if use is Use.SHAPE else ""))
-        made = self._node(rule, nodes + saved)
+        made = self._node(rule, nodes + saved + self._told(instr))
         if out.leaf:
             return Record(rule, made)
         distinct = list(dict.fromkeys(nodes[: len(rule.pairs)]))
@@ -131,8 +142,14 @@ class Recorder:
         key = (instr.op, *instr.attrs.items(), *tracked, *((id(t.dtype), t.shape) for t in types))
         if key not in self._rules:
             outs = [o.type for o in instr.outs]
-            self._rules[key] = op_rule(instr.op, instr.attrs, types, outs, tracked, self.higher, self.setting)
+            self._rules[key] = op_rule(
+                instr.op, instr.attrs, types, outs, tracked, self.higher, self.setting, self.place is not None
+            )
         return self._rules[key]
+
+    def _told(self, instr: ir.Apply) -> list[str]:
+        """What a node says of its op."""
+        return [] if self.place is None else [f"({self.module.constant(instr)}, {self.place(instr)})"]
 
     def _node(self, rule: Rule, rest: list[str]) -> str:
         return f"({', '.join(['tick()', self.module.constant(rule, 'r'), *rest])})"

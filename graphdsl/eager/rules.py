@@ -21,11 +21,15 @@ class OpRule(Rule):
 
     `pairs` are the templates (first, more) of the operands that get contributions; their params are
     `[sum?], g, operands…, result`. A node holds the nodes of the operands numbered in `nodes` (those with templates first;
-    what follows is only read when recording), then what `saved` names of operands and result, in order.
+    what follows is only read when recording), then what `saved` names of operands and result, in order. Where it is `told`,
+    last comes a pair of the op's `Apply` and of its place in the source.
     """
 
-    def __init__(self, operands: int, nodes: Sequence[int], pairs: Sequence[Pair], saved: Saved) -> None:
+    def __init__(
+        self, operands: int, nodes: Sequence[int], pairs: Sequence[Pair], saved: Saved, told: bool = False
+    ) -> None:
         super().__init__(len(pairs))
+        self.told = told
         self.operands = operands
         self.nodes = tuple(nodes)
         self.pairs = pairs
@@ -137,10 +141,12 @@ def op_rule(
     tracked: Sequence[int],
     higher: bool,
     setting: Setting,
+    told: bool = False,
 ) -> OpRule | None:
     """The rule of one use of an op, of whose operands those numbered in `tracked` have nodes; None: nothing to record.
 
-    `higher`: derivatives of derivatives may be taken, which need the nodes of operands that rules read.
+    `higher`: derivatives of derivatives may be taken, which need the nodes of operands that rules read. `told`: nodes say
+    which op it was.
     """
     pairs = {i: pair for i in tracked if (pair := _pair(op, attrs, args, outs, i, setting)) is not None}
     if not pairs:
@@ -153,8 +159,8 @@ def op_rule(
     types = (*args, *outs)
     saved = {k: used[k] for k in sorted(used) if used[k] is Use.VALUE or types[k].rank}
     nodes = [*pairs, *(i for i in tracked if higher and i not in pairs and saved.get(i) is Use.VALUE)]
-    key = (tuple(nodes), tuple(pairs.values()), tuple(saved.items()))
-    rule = _kept(key, lambda: OpRule(len(args), nodes, list(pairs.values()), saved))
+    key = (tuple(nodes), tuple(pairs.values()), tuple(saved.items()), told)
+    rule = _kept(key, lambda: OpRule(len(args), nodes, list(pairs.values()), saved, told))
     assert isinstance(rule, OpRule)
     return rule
 

@@ -87,6 +87,16 @@ def save(rt: Runtime, instr: ir.Save, words: Sequence[Any], values: Sequence[Any
     rt.save(path, [(item.name, item.value.type.dtype, v) for item, v in zip(instr.items, values, strict=True)])
 
 
+def look(rt: Runtime, instr: ir.NanCheck, args: Sequence[Any], result: Any) -> None:
+    """A result that is not finite."""
+    rt.nans.check(instr, args, result)
+
+
+def walks(rt: Runtime, instr: ir.NanWalk, results: Sequence[Any]) -> None:
+    """A derivative that begins or ends."""
+    rt.nans.walk(instr, results)
+
+
 def failure(instr: ir.Fail, numbers: Sequence[int], words: Sequence[Any]) -> Fault:
     """The fault that an instruction stands for."""
     shown = () if instr.text is None else (written(instr.text, iter(words)),)
@@ -98,6 +108,7 @@ SUPPORT: dict[str, Any] = {
     "allow": allow,
     "failure": failure,
     "inf": inf,
+    "look": look,
     "counted": counted,
     "deeper": deeper,
     "nan": nan,
@@ -106,6 +117,7 @@ SUPPORT: dict[str, Any] = {
     "say": say,
     "sqrt": sqrt,
     "tick": tick,
+    "walks": walks,
     "within": within,
     "wrap32": wrap32,
     "wrap64": wrap64,

@@ -10,12 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 Node = tuple[Any, ...]
 Contribution = Callable[..., Any]
 
 Watch = Callable[[int], None] | None
+
+
+class Seen(Protocol):
+    """Looks at each contribution: at the running sum before it (None: it begins one), which it may change in place; and at
+    the sum with it, and what it was made from. `node` is the one of which it is contribution `i`."""
+
+    def before(self, total: Any, node: Node) -> None: ...
+
+    def after(self, total: Any, i: int, cotangent: Any, node: Node) -> None: ...
+
 
 tick = count(1).__next__
 
@@ -68,10 +78,12 @@ def last_leaf(top: Node | None, param: str) -> int | None:
     return found
 
 
-def backward(top: Node, seed: Any, wanted: set[int], record: bool = False, watch: Watch = None) -> dict[int, Any]:
+def backward(
+    top: Node, seed: Any, wanted: set[int], record: bool = False, watch: Watch = None, seen: Seen | None = None
+) -> dict[int, Any]:
     """The sums of cotangents of the nodes numbered in `wanted`, by number, from `seed` at `top`.
 
-    `watch` is told how many ops each contribution takes."""
+    `watch` is told how many ops each contribution takes; `seen` looks at each."""
     sums = {top[0]: seed}
     found = {}
     useful = between(top, wanted)
@@ -89,8 +101,12 @@ def backward(top: Node, seed: Any, wanted: set[int], record: bool = False, watch
             if parent is not None and (key := parent[0]) in useful:
                 if watch is not None:
                     watch(node[1].ops(i, key in sums))
+                if seen is not None:
+                    seen.before(sums.get(key), node)
                 # popped in the call: an array that only the sum holds is added to in place
                 sums[key] = rule.more[i](sums.pop(key), total, node) if key in sums else rule.first[i](total, node)
+                if seen is not None:
+                    seen.after(sums[key], i, total, node)
     return found
 
 

@@ -25,7 +25,8 @@ def compile_template(template: Template, rule: OpRule, record: bool) -> Contribu
     func = ir.Func("rule", template.block, NOWHERE)
     module = Module()
     setting = Setting(template.out.type.dtype)
-    recorder = Recorder(module, setting, higher=True, everything=record)
+    place = (lambda instr: "node[-1][1]") if rule.told else None
+    recorder = Recorder(module, setting, higher=True, everything=record, place=place)
     writer = FunctionWriter(module, analyse(func), recorder, "rule")
     params = template.block.params
     lead = params[: -rule.operands - 1]

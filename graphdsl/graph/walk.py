@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Apply, Block, Call, Convert, Custom, Derive, For, Func, If, Leaf, ParamTarget, Value, While
 from graphdsl.core.links import Node
+from graphdsl.core.nan_checks import looked_at
 from graphdsl.core.rules import Template, Use, inline, vjp_template
 from graphdsl.core.steps import Steps
 from graphdsl.core.structure import results
@@ -24,6 +25,7 @@ from graphdsl.graph.frames import Frames
 from graphdsl.graph.ir import NewShadow, Push, Put, Read, Record, Result, Take
 from graphdsl.graph.links import Field, GraphLinks, saved, summed
 from graphdsl.graph.rename import graph_body
+from graphdsl.graph.rule_checks import RuleCheck
 from graphdsl.graph.saving import PLACE, Saving, Tape
 from graphdsl.graph.walking import Flag, State, as_value, either, negated
 from graphdsl.ops.op import Setting
@@ -308,17 +310,20 @@ class Walk(ABC):
                 continue
             if gs is None:
                 gs = [self.zeros(o) if t is None else t for o, t in zip(instr.outs, totals, strict=True)]
-            made = self.inline(template, instr, gs, before)
+            given = self.given(template, instr, gs)
+            check = RuleCheck(self.emit, instr, i, before) if self.saving.looks and looked_at(instr) else None
+            made = inline(template, self.emit, *([] if before is None else [before]), *given)
             if made in gs:
                 made = self._renewed(made)
+            if check is not None:
+                check.write(template, given, made)
             state.sums[arg] = self.as_type(made, Type(arg.type.dtype, arg.type.shape))
 
-    def inline(self, template: Template, instr: Apply, gs: list[Value], before: Value | None) -> Value:
-        """Write a rule, for the values it reads."""
-        first = [] if before is None else [before]
-        given = [*first, *gs]
-        uses = template.uses[len(given) :]
-        for value, use in zip((*instr.args, *instr.outs), uses, strict=True):
+    def given(self, template: Template, instr: Apply, gs: list[Value]) -> list[Value]:
+        """What a rule reads after the running sum: cotangents, operands, results (of what it does not read: anything)."""
+        given = list(gs)
+        operands = (*instr.args, *instr.outs)
+        for value, use in zip(operands, template.uses[-len(operands) :], strict=True):
             match use:
                 case Use.NONE:
                     given.append(gs[0])
@@ -326,7 +331,7 @@ class Walk(ABC):
                     given.append(self.shaped(value))
                 case Use.VALUE:
                     given.append(self.frames.value(value))
-        return inline(template, self.emit, *given)
+        return given
 
     def _renewed(self, value: Value) -> Value:
         """A running sum is a value of its own, also where it begins with a whole cotangent: its uses sum apart."""

@@ -16,8 +16,8 @@ MOST_ACTIVE_CALLS = 10_000  # as a program runs; how deep calls are checked is a
 
 def fault_diagnostic(fault: Fault, instr: Any, trail: Sequence[Label] = ()) -> Diagnostic:
     """What to say of a fault of the instruction `instr`, reached by the calls and trips in `trail` (outermost first)."""
-    found = fault.kind.diagnostic(instr.span, fault.numbers, tuple(trail)[-MOST_TRAIL:])
-    return replace(found, labels=instr.labels) if isinstance(instr, ir.Fail) else found
+    found = fault.kind.diagnostic(fault.span or instr.span, fault.numbers, tuple(trail)[-MOST_TRAIL:])
+    return replace(found, labels=instr.labels if isinstance(instr, ir.Fail) else fault.labels)
 
 
 def trail_label(instr: ir.Call | ir.While | ir.For, trip: int) -> Label:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from math import inf
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from graphdsl.ops.files import Hole
 from graphdsl.ops.types import DType, Type, wrap64
 from graphdsl.runtime.events import Recorded, Sink
 from graphdsl.runtime.limits import Limits
 from graphdsl.source.record import dataclass, field
+
+if TYPE_CHECKING:
+    from graphdsl.runtime.nans import Nans
 
 
 @dataclass
@@ -65,6 +69,13 @@ class Runtime:
     ops: int = 0
     saves: int = 0
     files: Files | None = None
+
+    @cached_property
+    def nans(self) -> Nans:
+        """What was found where the program looks for NaNs."""
+        from graphdsl.runtime.nans import Nans  # few runs look for them
+
+        return Nans()
 
     def load(self, path: Sequence[str | Hole], words: Sequence[Any], entry: Any, type: Type) -> Any:
         """A value from a file, of the type that the program was checked with; `words` are the values in its path."""

@@ -71,7 +71,12 @@ class FaultKind:
 
 
 class Fault(Exception):
-    """Raised by eager kernels: a kind and the numbers for its text. The place is added by the caller."""
+    """Raised by eager kernels: a kind and the numbers for its text. The place is added by the caller, unless the fault has
+    a `span` of its own.
+    """
+
+    span: Span | None = None
+    labels: tuple[Label, ...] = ()
 
     def __init__(self, kind: FaultKind, *numbers: int | str) -> None:
         super().__init__(kind.message)

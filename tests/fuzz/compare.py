@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from graphdsl.eager.module import Module
-from graphdsl.eager.records import Recorder
+from graphdsl.eager.records import Place, Recorder
 from graphdsl.ops.op import Setting
 from graphdsl.runtime.modes import MODES
 from graphdsl.source.span import Source
@@ -59,11 +59,18 @@ def everything_recorded() -> Iterator[None]:
     """
     make = Recorder.__init__
 
-    def made(self: Recorder, module: Module, setting: Setting, higher: bool, everything: bool | None = None) -> None:
+    def made(
+        self: Recorder,
+        module: Module,
+        setting: Setting,
+        higher: bool,
+        everything: bool | None = None,
+        place: Place | None = None,
+    ) -> None:
         if everything is None:  # of a program; rules say what they want, and are kept for other programs
-            make(self, module, setting, higher=True, everything=True)
+            make(self, module, setting, higher=True, everything=True, place=place)
         else:
-            make(self, module, setting, higher, everything)
+            make(self, module, setting, higher, everything, place)
 
     with patch.object(Recorder, "__init__", made):
         yield

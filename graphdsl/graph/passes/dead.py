@@ -11,7 +11,23 @@ from collections.abc import Iterable
 from typing import Any
 
 from graphdsl.core.call_graph import functions
-from graphdsl.core.ir import Apply, Block, Call, Fail, Feed, For, Func, If, Print, Save, Seed, Value, While
+from graphdsl.core.ir import (
+    Apply,
+    Block,
+    Call,
+    Fail,
+    Feed,
+    For,
+    Func,
+    If,
+    NanCheck,
+    NanWalk,
+    Print,
+    Save,
+    Seed,
+    Value,
+    While,
+)
 from graphdsl.core.structure import counts, operands, regions, results
 from graphdsl.graph.ir import Fused, Push, Put, Read, Record, Take
 from graphdsl.graph.passes.shrink import shrink
@@ -182,7 +198,7 @@ def is_effect(instr: Any) -> bool:
     match instr:
         case Apply(op=op, fails=fails):
             return fails or op.effect is not Effect.NONE
-        case Print() | Fail() | Save() | Seed() | Feed() | While():
+        case Print() | Fail() | Save() | Seed() | Feed() | While() | NanCheck() | NanWalk():
             return True
         case Fused(body=body):
             return any(is_effect(i) for i in body.body)

@@ -24,6 +24,11 @@ _WORD = (1 << 64) - 1
 
 def perform(runtime: Runtime, instr: Any, values: Sequence[Any]) -> tuple[Any, ...]:
     """Carry out an effect with the values of its operands; gives its results."""
+    with np.errstate(all="ignore"):  # which is for one thread
+        return _performed(runtime, instr, values)
+
+
+def _performed(runtime: Runtime, instr: Any, values: Sequence[Any]) -> tuple[Any, ...]:
     left = iter(values)
     match instr:
         case ir.Print():
@@ -33,10 +38,14 @@ def perform(runtime: Runtime, instr: Any, values: Sequence[Any]) -> tuple[Any, .
         case ir.Save(path=path, items=items):
             name = written(path, left)
             runtime.save(name, [(i.name, i.value.type.dtype, next(left)) for i in items])
+        case ir.NanCheck():
+            *args, result = values[: len(instr.args) + 1]
+            runtime.nans.check(instr, args, result, values[len(instr.args) + 1 :])
+        case ir.NanWalk():
+            runtime.nans.walk(instr, values)
         case ir.Apply(op=op, attrs=attrs):
             assert isinstance(op.compute, Host)
-            with np.errstate(all="ignore"):  # which is for one thread
-                results = op.compute.run(runtime, *values, **attrs)
+            results = op.compute.run(runtime, *values, **attrs)
             return results if len(instr.outs) > 1 else (results,)
     return ()
 

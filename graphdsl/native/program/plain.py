@@ -45,7 +45,7 @@ def plain(frame: Frame, instr: Instr) -> None:
             call_back(frame, instr)
             frame.leave(Status.RAISED)
             frame.b.position_at_end(frame.b.append_basic_block("never"))
-        case ir.Print() | ir.Save():
+        case ir.Print() | ir.Save() | ir.NanCheck() | ir.NanWalk():
             call_back(frame, instr)
         case _:
             raise TypeError(f"not an instruction of a graph: {type(instr).__name__}")

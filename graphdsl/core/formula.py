@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Apply, Block, Const, Value
+from graphdsl.core.rules import NOWHERE
+from graphdsl.ops.op import Attrs, Into, Kind, Op, Setting
+from graphdsl.ops.types import F64, Type
 
 # name of the op → how it is written, and how tightly that binds
 _INFIX = {
@@ -30,6 +35,39 @@ def formula(block: Block, value: Value) -> str:
             case _:
                 return f"({type(instr).__name__.lower()})"
     return texts[value][0]
+
+
+def operand_names(op: Op, count: int | None = None) -> list[str]:
+    """Names for the operands of an op, in formulas; `count`: how many there are, where that depends on the call."""
+    named = [p.name for p in op.params or () if p.kind is Kind.TENSOR]
+    if count is None:
+        count = len(op.vjp) if isinstance(op.vjp, tuple) else len(named)
+    if len(named) >= count:
+        return named[:count]
+    if count > 4:
+        return [f"x{i}" for i in range(count)]
+    return ["a", "b"] if count == 2 and not named else ["x", "z", "u", "v"][:count]
+
+
+def rule_formula(op: Op, i: int, operands: Sequence[Type], out: Type, attrs: Attrs) -> str | None:
+    """What the derivative rule of an op gives operand `i`, from the cotangent `g` of the result `y`; None: there is no formula
+    for it."""
+    names = operand_names(op, len(operands))
+    xs = [Value(type, name) for type, name in zip(operands, names, strict=True)]
+    y, g = Value(out, "y"), Value(out, "g")
+    block = Block([g, y, *xs])
+    emit = Emit(block, Setting(F64), NOWHERE)
+    try:
+        if callable(op.vjp):
+            result = op.vjp(emit, i, g, y, *xs, **attrs)
+        else:
+            rule = op.vjp[i] if op.vjp is not None else None
+            result = None if rule is None else rule(emit, g, y, *xs, **attrs)
+    except Exception:  # a rule may ask for anything; this is only for show
+        return None
+    if isinstance(result, Into):
+        return f"{result.op}(…)"
+    return None if result is None else formula(block, result)
 
 
 def _apply(name: str, args: list[tuple[str, int]], attrs: dict[str, Any]) -> tuple[str, int]:
