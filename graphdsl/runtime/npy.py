@@ -79,8 +79,10 @@ def read_header(file: IO[bytes], name: str) -> Header:
     return Header(dtype, shape, stored, fortran)
 
 
-def read_data(file: IO[bytes], header: Header, name: str, limits: Limits) -> np.ndarray[Any, Any]:
-    """The array behind the header, in our dtype and row-major."""
+def read_data(file: IO[bytes], header: Header, name: str, limits: Limits, most: int) -> np.ndarray[Any, Any]:
+    """The array behind the header, in our dtype and row-major. The file has `most` bytes, or fewer."""
+    if header.bytes > most:
+        raise _damaged(name, "it ends too early")
     limits.check(f"`{name}`", header.shape, max(header.stored.itemsize, header.dtype.bytes))
     array = np.empty(prod(header.shape), header.stored)
     left = array.data.cast("B") if array.size else memoryview(b"")
@@ -98,7 +100,8 @@ def write(file: IO[bytes], value: Any, dtype: DType) -> None:
     array = np.ascontiguousarray(value, dtype.numpy).reshape(np.shape(value))
     if dtype.is_float:
         array = np.where(np.isnan(array), np.array(np.nan, array.dtype), array)
-    np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
+    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+    file.write(array.reshape(-1).view(np.uint8).data)  # NumPy's own writing says no more than that it failed
 
 
 def _damaged(name: str, why: str) -> Fault:
