@@ -200,6 +200,7 @@ def npy(header: str, data: bytes = b"", version: int = 1) -> bytes:
         (b"\x93NUMPY\x01\x00\xff", "header"),
         (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (8796093022208,)}"), "ends too early"),
         (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}", b"\0" * 8), "ends too early"),
+        (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 4611686018427387903, 9)}"), "9223372 TB"),
         (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-3,)}"), "header"),
         (npy("{'descr': '<f8', 'fortran_order': 0, 'shape': (3,)}"), "header"),
         (npy("(" * 5000), "header"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType
 from graphdsl.runtime import file_faults
-from graphdsl.runtime.limits import Limits
+from graphdsl.runtime.limits import MOST_BYTES, Limits
 from graphdsl.source.diagnostic import Fault
 
 _MAGIC = b"\x93NUMPY"
@@ -83,7 +83,10 @@ def read_data(file: IO[bytes], header: Header, name: str, limits: Limits, most: 
     """The array behind the header, in our dtype and row-major. The file has `most` bytes, or fewer."""
     if header.bytes > most:
         raise _damaged(name, "it ends too early")
-    limits.check(f"`{name}`", header.shape, max(header.stored.itemsize, header.dtype.bytes))
+    bytes_each = max(header.stored.itemsize, header.dtype.bytes)
+    limits.check(f"`{name}`", header.shape, bytes_each)
+    if prod(d for d in header.shape if d) * bytes_each > MOST_BYTES:  # NumPy refuses it, although it holds nothing
+        raise limits.exceeded(f"`{name}`", MOST_BYTES)
     array = np.empty(prod(header.shape), header.stored)
     left = array.data.cast("B") if array.size else memoryview(b"")
     while left:
