@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # to type checkers it is true; an import here would come before Ctrl-C is taken care of
 if TYPE_CHECKING:
     from graphdsl.api import ProgramError as ProgramError
     from graphdsl.api import UnknownName as UnknownName
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # The command line imports this package and not the API: nothing is loaded here.
     if name in ("ProgramError", "UnknownName", "load", "loads"):
         from graphdsl import api

@@ -202,7 +202,10 @@ def test_a_param_that_the_file_lacks_is_named(graphdsl: Any, tmp_path: Path) -> 
 
 
 def test_a_save_that_fails_leaves_no_file(graphdsl: Any, tmp_path: Path) -> None:
-    found = graphdsl("run", "-e", PARAMS, "--save", str(tmp_path / "gone" / "m.npz"))
-    assert found.code != 0
-    assert "cannot write" in found.err
+    args = ("run", "-e", PARAMS, "--save", str(tmp_path / "gone" / "m.npz"))
+    found = graphdsl(*args)
+    assert found.code == status.WRONG_PROGRAM
+    assert found.err.startswith("error[E0611]: cannot write")
+    (event,) = (event for event in graphdsl(*args, "--json").events() if event["event"] == "error")
+    assert (event["code"], event["hint"]) == ("E0611", "nothing was changed")
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,8 @@ def test_a_variable_wins_before_a_dot(tmp_path: Path) -> None:
         ('use "m.gdl" as m\nuse nn\nprint m.f()', "fn f() = nn.softmax([1.0])", ["m.gdl:1:10", "there is no `nn`"]),
         ('use "m.gdl" as m\nm.c = 3', "const c = 1", ["E01"]),
         ('if true { use "m.gdl" as m }', "", ["E0228", "top level only"]),
+        ('use "m\\u0000.gdl" as m', "", ["E0227", "U+0000"]),
+        ('use "/dev/null" as m', "", ["E0227", "not a plain file" if os.name == "posix" else "no such"]),
     ],
 )
 def test_what_is_said(tmp_path: Path, main: str, module: str, words: list[str]) -> None:

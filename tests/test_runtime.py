@@ -139,6 +139,38 @@ def test_a_failed_save_changes_nothing(tmp_path: Path) -> None:
     assert "E0610" in message(files.save, str(tmp_path), "a.txt", [("x", I64, 1)])
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.npy", "a.npz"):
+        files.save(str(tmp_path), name, [("x", I64, np.arange(3))])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    plain = open
+    monkeypatch.setattr("builtins.open", lambda _, mode: plain("/dev/full", mode.replace("x", "w")))
+    for name in before:
+        found = message(files.save, str(tmp_path), name, [("x", I64, np.arange(3))])
+        assert "No space left on device" in found
+        assert "nothing was changed" in found
+    monkeypatch.undo()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes and pipes")
+def test_only_plain_files_are_replaced_and_keep_their_mode(tmp_path: Path) -> None:
+    files.save(str(tmp_path), "a.npy", [("x", I64, 1)])
+    (tmp_path / "a.npy").chmod(0o640)
+    files.save(str(tmp_path), "a.npy", [("x", I64, 2)])
+    assert (tmp_path / "a.npy").stat().st_mode & 0o777 == 0o640
+    os.mkfifo(tmp_path / "b.npy")
+    os.symlink("c.npy", tmp_path / "c.npy")
+    os.symlink("a.npy", tmp_path / "d.npy")
+    (tmp_path / "e.npy").mkdir()
+    for name, words in {"b": "not a plain file", "c": "symbolic links", "e": "a folder"}.items():
+        assert words in message(files.save, str(tmp_path), f"{name}.npy", [("x", I64, 3)])
+    files.save(str(tmp_path), "d.npy", [("x", I64, 4)])
+    assert (tmp_path / "d.npy").is_symlink()
+    assert files.read(str(tmp_path), "a.npy", None, LIMITS) == 4
+
+
 @pytest.mark.parametrize(
     ("stored", "dtype"), [("i1", I32), ("u2", I32), ("u4", I64), ("f2", F32), (">f8", F64), ("?", BOOL), (">i4", I32)]
 )
@@ -168,6 +200,7 @@ def npy(header: str, data: bytes = b"", version: int = 1) -> bytes:
         (b"\x93NUMPY\x01\x00\xff", "header"),
         (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (8796093022208,)}"), "ends too early"),
         (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}", b"\0" * 8), "ends too early"),
+        (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 4611686018427387903, 9)}"), "9223372 TB"),
         (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-3,)}"), "header"),
         (npy("{'descr': '<f8', 'fortran_order': 0, 'shape': (3,)}"), "header"),
         (npy("(" * 5000), "header"),
@@ -184,6 +217,15 @@ def test_damaged_and_hostile_npy_files(tmp_path: Path, data: bytes, words: str) 
 def test_an_npz_that_unfolds_to_more_than_the_limit(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "a.npz", w=np.zeros(2**24))
     assert "limit" in message(files.read, str(tmp_path), "a.npz", "w", LIMITS)
+
+
+def test_an_npz_that_says_more_than_it_holds(tmp_path: Path) -> None:
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000,)}"
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("w.npy", npy(header, bytes(7_999_000)))
+        archive.writestr("n" * 60_000 + ".npy", b"")
+    assert "ends too early" in message(files.read, str(tmp_path), "a.npz", "w", LIMITS)
+    assert len(message(files.read, str(tmp_path), "a.npz", "v", LIMITS)) < 200
 
 
 def test_hostile_npz_files(tmp_path: Path) -> None:
@@ -237,9 +279,19 @@ def test_wrong_csv_files(tmp_path: Path, content: str, words: str) -> None:
     assert words in message(files.read, str(tmp_path), "d.csv", "a", LIMITS)
 
 
+def test_a_csv_of_more_than_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("a\n" + "1\n" * 100_000)
+    assert files.read(str(tmp_path), "d.csv", "a", LIMITS).tolist() == [1] * 100_000
+    assert "limit" in message(files.read, str(tmp_path), "d.csv", "a", Limits(memory=10**6))
+    (tmp_path / "d.csv").write_text("a" + ",a" * 2**23 + "\n")
+    assert "characters" in message(files.read, str(tmp_path), "d.csv", "a", LIMITS)
+
+
 def test_csv_numbers_that_no_i64_holds_are_floats(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("a\n9223372036854775808\n-1e3\n")
     assert files.read(str(tmp_path), "d.csv", "a", LIMITS).tolist() == [2.0**63, -1000.0]
+    (tmp_path / "d.csv").write_text("a\n-0\n7\n1.5\n")
+    assert str(files.read(str(tmp_path), "d.csv", "a", LIMITS).tolist()) == "[-0.0, 7.0, 1.5]"
 
 
 def test_only_plain_files_are_read(tmp_path: Path) -> None:

@@ -108,6 +108,19 @@ def test_interruption(mode: str, endless: str) -> None:
     assert (running.returncode, err.strip()) == (status.INTERRUPTED, "interrupted")
 
 
+def test_an_interruption_before_the_command_line_is_there() -> None:
+    code = (
+        "import sys, graphdsl.__main__ as entry\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'graphdsl.cli.main': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "entry.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (status.INTERRUPTED, "interrupted\n")
+
+
 def test_a_fault_of_graphdsl_says_so(graphdsl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> None:
         raise RuntimeError("something\nbroke")

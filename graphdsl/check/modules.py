@@ -7,6 +7,7 @@ one way to check, and nothing of one file is taken for that of another. No name 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -114,14 +115,12 @@ class _Loader:
         if len(self.files) > MOST:
             raise ProgramError(Diagnostic("E0227", f"a program uses at most {MOST:,} modules", use.span))
         try:
+            if not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode):
+                raise _unreadable(use, "it is not a plain file")
             source = read_source(path)
             module = parse(source if use.is_path else replace(source, name=os.path.basename(path)))
         except OSError as error:
-            reason = (error.strerror or "no such file").lower()
-            message = f"the module `{use.module}` cannot be read: {reason}"
-            if not use.is_path:
-                message = f"there is no module `{use.module}`"
-            raise ProgramError(Diagnostic("E0227", message, use.span, _hint(use))) from None
+            raise _unreadable(use, (error.strerror or "no such file").lower()) from None
         stem = os.path.basename(path).partition(".")[0]
         key, n = stem, 1
         while key in self.keys:
@@ -136,9 +135,19 @@ def _uses(module: ast.Module) -> Iterator[ast.Use]:
 
 
 def _path(use: ast.Use) -> str:
-    if use.is_path:
+    if not use.is_path:
+        return os.path.join(STANDARD, f"{use.module}.gdl")
+    try:
         return os.path.realpath(os.path.join(use.span.source.folder, use.module))
-    return os.path.join(STANDARD, f"{use.module}.gdl")
+    except ValueError:
+        raise _unreadable(use, "no path holds the character U+0000") from None
+
+
+def _unreadable(use: ast.Use, reason: str) -> ProgramError:
+    message = (
+        f"the module `{use.module}` cannot be read: {reason}" if use.is_path else f"there is no module `{use.module}`"
+    )
+    return ProgramError(Diagnostic("E0227", message, use.span, _hint(use)))
 
 
 def standard() -> list[str]:

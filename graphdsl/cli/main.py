@@ -85,6 +85,9 @@ def run(arguments: list[str]) -> int:
         return status.INTERRUPTED
     except (streams.ClosedPipe, streams.NotWritten) as error:
         return _output_lost(error, "--json" in arguments)
+    except status.Failed as error:
+        kind = error.fault.kind
+        return _nowhere(kind.code, str(error), "--json" in arguments, kind.hint)
     except MemoryError:
         return _no_memory("--json" in arguments)
     except Exception as error:
@@ -124,14 +127,15 @@ def _no_memory(as_json: bool) -> int:
     return _nowhere(NO_MEMORY.code, NO_MEMORY.text(), as_json)
 
 
-def _nowhere(code: str, message: str, as_json: bool) -> int:
+def _nowhere(code: str, message: str, as_json: bool, hint: str | None = None) -> int:
     """An error of the run that has no place in the program."""
     if as_json:
         from graphdsl.render.json import object_text
 
-        click.echo(object_text(event="error", code=code, message=message), err=True)
+        hints = {} if hint is None else {"hint": hint}
+        click.echo(object_text(event="error", code=code, message=message, **hints), err=True)
     else:
-        click.echo(f"error[{code}]: {message}", err=True)
+        click.echo(f"error[{code}]: {message}" + (f"\n = hint: {hint}" if hint else ""), err=True)
     return status.WRONG_PROGRAM
 
 

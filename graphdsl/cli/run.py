@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from graphdsl.api.program import Program, Result
+from graphdsl.cli import status
 from graphdsl.cli.options import (
     Inputs,
     check_nan_option,
@@ -95,7 +96,7 @@ def _save(program: Program, result: Result, path: str) -> None:
     try:
         save(".", path, [(shown.name, shown.dtype, shown.value) for shown in params])
     except Fault as fault:
-        raise click.ClickException(str(fault)) from None
+        raise status.Failed(fault) from None
 
 
 def _fetch(

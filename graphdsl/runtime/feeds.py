@@ -31,6 +31,8 @@ OTHER_SIZE = FaultKind("E0624", "`{0}` is {1}, and what was fed has size {3} on 
 OTHER_DIM = FaultKind("E0625", "`{0}` is {1}, and what was fed has size {3} on axis {2}, but `{4}` is {5}, from `{6}`")
 RANGE = FaultKind("E0626", "`{0}` is {1}, and {2} does not fit that", "i32 goes from -2147483648 to 2147483647")
 
+_LONGEST_INT = 1000  # characters
+_NO_I64 = "an int does not fit 64 bits"
 _TOKEN = re.compile(r"\s*([\[\],]|[^\[\],\s]+)")
 _WORDS = {"true": True, "false": False, "nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 _INT = re.compile(r"[+-]?[0-9](_?[0-9])*")
@@ -150,6 +152,8 @@ def _number(token: str) -> float | int | bool:
     if token in _WORDS:
         return _WORDS[token]
     if _INT.fullmatch(token):
+        if len(token) > _LONGEST_INT:
+            raise ValueError(_NO_I64)
         return int(token)
     if _FLOAT.fullmatch(token):
         return float(token)
@@ -171,7 +175,7 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
     try:
         return np.array(value, np.bool_ if bool in kinds else np.int64 if kinds == {int} else np.float64)
     except OverflowError:
-        raise ValueError("an int does not fit 64 bits") from None
+        raise ValueError(_NO_I64) from None
     except ValueError:
         raise ValueError("the rows of a list differ in length, or it is nested too deep") from None
 

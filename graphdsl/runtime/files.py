@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from errno import EACCES
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def type_of(folder: str, path: str, entry: Any, limits: Limits | None = None) ->
             case ".npy":
                 header = _single(file, path, entry)
             case ".npz":
-                with _member(file, path, entry) as member:
+                with _member(file, path, entry) as (member, _):
                     header = npy.read_header(member, _entry_name(path, entry))
             case _:
                 array = _csv(file, path, entry, limits or Limits())
@@ -48,13 +49,11 @@ def read(folder: str, path: str, entry: Any, limits: Limits) -> np.ndarray[Any, 
         match _suffix(path):
             case ".npy":
                 header = _single(file, path, entry)
-                if header.bytes > os.fstat(file.fileno()).st_size:
-                    raise Fault(file_faults.DAMAGED, path, ".npy", "it ends too early")
-                return npy.read_data(file, header, path, limits)
+                return npy.read_data(file, header, path, limits, os.fstat(file.fileno()).st_size)
             case ".npz":
                 name = _entry_name(path, entry)
-                with _member(file, path, entry) as member:
-                    return npy.read_data(member, npy.read_header(member, name), name, limits)
+                with _member(file, path, entry) as (member, size):
+                    return npy.read_data(member, npy.read_header(member, name), name, limits, size)
             case _:
                 return _csv(file, path, entry, limits)
 
@@ -146,8 +145,8 @@ def _entries(archive: ZipFile) -> list[str]:
 
 
 @contextmanager
-def _member(file: IO[bytes], path: str, entry: Any) -> Iterator[IO[bytes]]:
-    """The data of one entry of an .npz, unpacked as it is read."""
+def _member(file: IO[bytes], path: str, entry: Any) -> Iterator[tuple[IO[bytes], int]]:
+    """The data of one entry of an .npz, unpacked as it is read, and how many bytes they will be at most."""
     from zipfile import ZIP_DEFLATED, ZIP_STORED
 
     from graphdsl.runtime.csv_files import listed
@@ -158,10 +157,11 @@ def _member(file: IO[bytes], path: str, entry: Any) -> Iterator[IO[bytes]]:
             raise Fault(file_faults.NAME_ENTRY, path, "entry", listed(names))
         if entry not in names:
             raise Fault(file_faults.NO_ENTRY, path, "entry", entry, listed(names))
-        if archive.getinfo(f"{entry}.npy").compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        info = archive.getinfo(f"{entry}.npy")
+        if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise Fault(file_faults.DAMAGED, path, ".npz", "its compression is none that .npz files have")
-        with archive.open(f"{entry}.npy") as member:
-            yield member
+        with archive.open(info) as member:
+            yield member, info.file_size
 
 
 @contextmanager
@@ -174,14 +174,13 @@ def _archive(file: IO[bytes], path: str) -> Iterator[ZipFile]:
     except Fault:
         raise
     except Exception as error:  # a damaged archive makes zipfile raise almost anything
-        raise Fault(file_faults.DAMAGED, path, ".npz", str(error) or "it ends too early") from None
+        raise Fault(file_faults.DAMAGED, path, ".npz", _reason(error) or "it ends too early") from None
 
 
 def _csv(file: IO[bytes], path: str, entry: Any, limits: Limits) -> np.ndarray[Any, Any]:
     from graphdsl.runtime.csv_files import read_columns
 
-    limits.check(f"`{path}`", (os.fstat(file.fileno()).st_size,), 1)
-    return read_columns(file.name, path, entry)
+    return read_columns(file.name, path, entry, limits)
 
 
 def _reason(error: Exception) -> str:
@@ -193,21 +192,35 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _replaced(path: str) -> Iterator[IO[bytes]]:
-    """A new file beside `path` that takes its place once it is whole."""
-    if os.path.isdir(path):
-        raise OSError("it is a folder")
+    """A new file beside `path` that takes its place, and its mode, once it is whole."""
+    mode = _mode_of_old(path)
     target = os.path.realpath(path)
     aside = f"{target}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
     try:
         with open(aside, "xb") as file:
             yield file
             file.flush()
+            if mode is not None:
+                os.chmod(aside, mode)
             os.fsync(file.fileno())
         os.replace(aside, target)
     except BaseException:
         with suppress(OSError):
             os.unlink(aside)
         raise
+
+
+def _mode_of_old(path: str) -> int | None:
+    """The mode of the file that a save replaces, if there is one; only a plain file that may be written is replaced."""
+    try:
+        old = os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(old):
+        raise OSError("it is a folder" if stat.S_ISDIR(old) else "it is not a plain file")
+    if not os.access(path, os.W_OK):
+        raise PermissionError(EACCES, os.strerror(EACCES))
+    return stat.S_IMODE(old)
 
 
 def _write_entries(file: IO[bytes], items: Sequence[tuple[str, DType, Any]]) -> None:

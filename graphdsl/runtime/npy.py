@@ -13,7 +13,7 @@ import numpy as np
 
 from graphdsl.ops.types import BOOL, F32, F64, I32, I64, DType
 from graphdsl.runtime import file_faults
-from graphdsl.runtime.limits import Limits
+from graphdsl.runtime.limits import MOST_BYTES, Limits
 from graphdsl.source.diagnostic import Fault
 
 _MAGIC = b"\x93NUMPY"
@@ -79,9 +79,14 @@ def read_header(file: IO[bytes], name: str) -> Header:
     return Header(dtype, shape, stored, fortran)
 
 
-def read_data(file: IO[bytes], header: Header, name: str, limits: Limits) -> np.ndarray[Any, Any]:
-    """The array behind the header, in our dtype and row-major."""
-    limits.check(f"`{name}`", header.shape, max(header.stored.itemsize, header.dtype.bytes))
+def read_data(file: IO[bytes], header: Header, name: str, limits: Limits, most: int) -> np.ndarray[Any, Any]:
+    """The array behind the header, in our dtype and row-major. The file has `most` bytes, or fewer."""
+    if header.bytes > most:
+        raise _damaged(name, "it ends too early")
+    bytes_each = max(header.stored.itemsize, header.dtype.bytes)
+    limits.check(f"`{name}`", header.shape, bytes_each)
+    if prod(d for d in header.shape if d) * bytes_each > MOST_BYTES:  # NumPy refuses it, although it holds nothing
+        raise limits.exceeded(f"`{name}`", MOST_BYTES)
     array = np.empty(prod(header.shape), header.stored)
     left = array.data.cast("B") if array.size else memoryview(b"")
     while left:
@@ -98,7 +103,8 @@ def write(file: IO[bytes], value: Any, dtype: DType) -> None:
     array = np.ascontiguousarray(value, dtype.numpy).reshape(np.shape(value))
     if dtype.is_float:
         array = np.where(np.isnan(array), np.array(np.nan, array.dtype), array)
-    np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
+    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+    file.write(array.reshape(-1).view(np.uint8).data)  # NumPy's own writing says no more than that it failed
 
 
 def _damaged(name: str, why: str) -> Fault:

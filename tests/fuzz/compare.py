@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import multiprocessing
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from graphdsl.eager.module import Module
@@ -81,8 +82,13 @@ def run(text: str, mode: str) -> list[str]:
     try:
         return said(Source("random.gdl", text), mode, cache=False)
     except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        return [f"crash: {type(error).__name__} in {Path(frame.filename).name}, {frame.name}: {error}"]
+        return [crash(error)]
+
+
+def crash(error: Exception) -> str:
+    """What to say of an exception that is no error of a program: its kind and the place of its origin."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"crash: {type(error).__name__} in {Path(frame.filename).name}, {frame.name}: {error}"
 
 
 def outcome(lines: list[str]) -> str:
@@ -104,20 +110,21 @@ def sort(line: str | None) -> str:
 class Runner:
     """Runs programs in another process, and starts a new one when that does not come back."""
 
-    def __init__(self, patience: float = PATIENCE) -> None:
+    def __init__(self, judge: Callable[[Any], Outcome] = compare, patience: float = PATIENCE) -> None:
+        self.judge = judge
         self.patience = patience
         self.start()
 
     def start(self) -> None:
         here, there = multiprocessing.Pipe()
         self.pipe = here
-        self.process = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
+        self.process = multiprocessing.get_context("spawn").Process(target=serve, args=(there, self.judge), daemon=True)
         self.process.start()
         there.close()
 
-    def __call__(self, text: str) -> Outcome:
+    def __call__(self, program: Any) -> Outcome:
         try:
-            self.pipe.send(text)
+            self.pipe.send(program)
             if self.pipe.poll(self.patience):
                 found: Outcome = self.pipe.recv()
                 return found
@@ -134,11 +141,11 @@ class Runner:
         self.pipe.close()
 
 
-def serve(pipe: Connection) -> None:
-    """Compares each text that comes in."""
+def serve(pipe: Connection, judge: Callable[[Any], Outcome]) -> None:
+    """Judges each program that comes in."""
     while True:
         try:
-            text = pipe.recv()
+            program = pipe.recv()
         except (EOFError, KeyboardInterrupt):
             return
-        pipe.send(compare(text))
+        pipe.send(judge(program))
