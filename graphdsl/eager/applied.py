@@ -137,9 +137,13 @@ def _takes_over(w: FunctionWriter, instr: ir.Apply) -> bool:
     """Whether the op writes into operand 0 and that has its last use here."""
     if not isinstance(instr.op.compute, Scatter):
         return False
-    x = instr.args[0]
-    ends = x in w.plan.dies_after.get(instr, ()) or w.plan.names[x] == w.plan.names[instr.outs[0]]
-    return ends and x.type.rank > 0 and x not in instr.args[1:] and x not in w.literals and w.home.get(x) is w.scope
+    return instr.args.count(instr.args[0]) == 1 and ends(w, instr.args[0], instr)
+
+
+def ends(w: FunctionWriter, x: Value, instr: ir.Apply | ir.Call) -> bool:
+    """Whether a tensor has its last use here, and its local can go."""
+    last = x in w.plan.dies_after.get(instr, ()) or w.plan.names[x] in [w.plan.names[out] for out in instr.outs]
+    return last and x.type.rank > 0 and x not in w.literals and w.home.get(x) is w.scope
 
 
 # ---- literals and conversions --------------------------------------------------------------------------

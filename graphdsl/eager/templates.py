@@ -58,7 +58,7 @@ def _given(w: FunctionWriter, param: Value, record: bool) -> str:
     if not record:
         return w.target(param)
     name = f"given{w.plan.names[param]}"
-    w.add(f"{w.target(param)}, {w.node_target(param)} = {name}")
+    w.add(f"{w.target(param)}, {w.node_target(param)} = {name}; del {name}")
     return name
 
 
