@@ -81,7 +81,8 @@ def expression(w: FunctionWriter, instr: ir.Apply) -> str:
     if isinstance(instr.op.compute, Elementwise) and any(a.type.rank for a in instr.args):
         args = [_as_array(w, a) or text for a, text in zip(instr.args, args, strict=True)]
     state = {Draw: ["rt.random"], Host: ["rt"]}.get(type(instr.op.compute), [])
-    return f"{_bind(w.module, instr)}({', '.join(state + args)})"
+    how = "apart" if instr in w.plan.apart else "copy"
+    return f"{_bind(w.module, instr, how)}({', '.join(state + args)})"
 
 
 def _as_array(w: FunctionWriter, value: Value) -> str | None:
@@ -102,7 +103,12 @@ def _bind(module: Module, instr: ir.Apply, how: str = "copy") -> str:
 
     held = [(t.dtype, t.shape) for t in types]
     key = (how, instr.op, frozen(held, numbered), frozen(instr.attrs, numbered))
-    return module.bound(key, lambda: _kernel(instr, types, how == "own"))
+    return module.bound(key, lambda: _apart(instr, types) if how == "apart" else _kernel(instr, types, how == "own"))
+
+
+def _apart(instr: ir.Apply, types: tuple[Type, ...]) -> Any:
+    run = _kernel(instr, types, False)
+    return lambda *operands: run(*operands).copy()
 
 
 def _kernel(instr: ir.Apply, types: tuple[Type, ...], own: bool) -> Any:

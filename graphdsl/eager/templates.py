@@ -26,7 +26,11 @@ def compile_template(template: Template, rule: OpRule, record: bool) -> Contribu
     module = Module()
     setting = Setting(template.out.type.dtype)
     recorder = Recorder(module, setting, higher=True, everything=record)
-    writer = FunctionWriter(module, analyse(func), recorder, "rule")
+    plan = analyse(func)
+    if not isinstance(rule, PassRule):  # a part of a cotangent is needed beside it, and that may be written into
+        parts = (i for i in template.block.body if isinstance(i, ir.Apply) and i.op.name == "index")
+        plan.apart |= {i for i in parts if i.outs[0].type.rank}
+    writer = FunctionWriter(module, plan, recorder, "rule")
     params = template.block.params
     lead = params[: -rule.operands - 1]
     names = [_given(writer, p, record) for p in lead]
