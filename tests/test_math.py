@@ -1,6 +1,6 @@
 """Math functions: within the bound that the entry states, right at the edges, exact where a result can be.
 
-`python -m tests.accuracy.measure` looks longer.
+`python -m tests.accuracy` looks longer.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from graphdsl.ops.math.random import normal, uniform
 from graphdsl.ops.op import Elementwise
 from graphdsl.ops.table import OPS
 from graphdsl.ops.types import F32, F64, I64, DType
+from tests.accuracy import derivatives
 from tests.accuracy.cases import CASES
 from tests.accuracy.measure import compiled, errors, errors_everywhere, samples
 from tests.trial import array_function
@@ -26,6 +27,7 @@ from tests.trial import array_function
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 inf, nan = math.inf, math.nan
 FLOATS = (F32, F64)
+MOST_OF_DERIVATIVES = 10.0  # ulps
 
 
 def of(name: str, *xs: Any, dtype: DType = F64) -> Any:
@@ -63,6 +65,18 @@ def test_f32_in_all_its_range(name: str) -> None:
     """What has a way of its own for f32, at every 65,537-th float."""
     worst, place = errors_everywhere(name, 65_537)
     assert worst <= OPS[name].bound, place
+
+
+@pytest.mark.parametrize("name", derivatives.FORMULAS)
+def test_derivatives_of_both_orders(name: str) -> None:
+    """Over the whole range, as exactly as their functions: nothing cancels, and what is tiny is right."""
+    for order, error, place in derivatives.errors(name, 8):
+        assert error <= MOST_OF_DERIVATIVES, (order, place)
+
+
+def test_every_function_has_formulas_of_derivatives() -> None:
+    two_arguments, slopes = {"atan2", "hypot", "logaddexp", "pow"}, {"sigmoid_slope", "tanh_slope", "bell", "polygamma"}
+    assert set(derivatives.FORMULAS) | two_arguments | slopes >= set(CASES)
 
 
 def test_angles_close_to_multiples() -> None:

@@ -51,6 +51,8 @@ CASES: dict[str, list[tuple[list[Any], dict[str, Any]]]] = {
     "one_minus_square": [([A], {})],
     "sigmoid": [([A], {})],
     "sigmoid_slope": [([A], {})],
+    "tanh_slope": [([A], {})],
+    "bell": [([A], {"half": False}), ([A], {"half": True})],
     "relu": [([A], {})],
     "sum": [([A], {"axis": 0}), ([A], {"axis": (0, 1), "keepdims": True}), ([A], {})],
     "sum_to": [([A, B], {}), ([A, A[:, :1]], {})],

@@ -59,6 +59,11 @@ def test_the_text(graphdsl: Any, mode: str) -> None:
     assert said.out.endswith("i = 9\nsum(x) = " + said.out.rpartition(" = ")[2])
 
 
+def test_scalars_take_no_buffers(graphdsl: Any) -> None:
+    said = graphdsl("run", "-e", "a = 0\nwhile a < 9 { a += 2 }\nprint a", "--mode", "graph", "--stats")
+    assert said.err.rstrip().endswith("ops, no buffers")
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_no_effect_happens_twice(graphdsl: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     file = tmp_path / "p.gdl"

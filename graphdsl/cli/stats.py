@@ -43,7 +43,6 @@ def _counted(prepared: Prepared, mode: str) -> tuple[int | None, int | None]:
 
 
 def _say(prepared: Prepared, mode: str, took: float, ops: int | None, peak: int | None, output: Output) -> None:
-    from graphdsl.runtime.limits import size_text
     from graphdsl.source.words import counted
 
     made = prepared.engine.made
@@ -56,5 +55,14 @@ def _say(prepared: Prepared, mode: str, took: float, ops: int | None, peak: int 
         parts.append(f"compile {seconds(made.compile)}{' (from the cache)' if made.cached else ''}")
     parts.append(f"run {seconds(took)}")
     parts.append("ops not counted" if ops is None else counted(f"{ops:,}", "op") if ops != 1 else "1 op")
-    parts.append(f"{'memory not counted' if peak is None else f'at most {size_text(peak)} of {MEMORY[mode]}'}")
+    parts.append(_memory(peak, mode))
     output.note(f"stats: {mode} mode, {', '.join(parts)}")
+
+
+def _memory(peak: int | None, mode: str) -> str:
+    """What was taken at most; scalars need no buffers."""
+    from graphdsl.runtime.limits import size_text
+
+    if peak is None:
+        return "memory not counted"
+    return f"at most {size_text(peak)} of {MEMORY[mode]}" if peak else f"no {MEMORY[mode]}"

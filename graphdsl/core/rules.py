@@ -26,7 +26,7 @@ from typing import Any
 from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Apply, Block, Const, Value
 from graphdsl.ops.attrs import frozen
-from graphdsl.ops.op import Attrs, Elementwise, Into, Op, Pointwise, Setting
+from graphdsl.ops.op import Attrs, Elementwise, Into, Op, Pointwise, Scatter, Setting
 from graphdsl.ops.table import OPS
 from graphdsl.ops.type_rules import same_shape
 from graphdsl.ops.types import Dim, Size, Type
@@ -123,6 +123,15 @@ def again(emit: Emit, op: Op, args: Sequence[Value], attrs: Attrs) -> tuple[Valu
     known = attrs if typing.attrs is None else typing.attrs
     emit.block.body.append(Apply(emit.span, op, tuple(args), known, outs, typing.fails))
     return outs
+
+
+def in_order(op: Op, count: int) -> list[int]:
+    """The numbers of `count` operands in the order in which they get their contributions: from left to right.
+
+    But a tensor that was written into comes last: its rule writes into the cotangent, in place if nothing reads that later.
+    """
+    numbers = list(range(count))
+    return [*numbers[1:], 0] if isinstance(op.compute, Scatter) else numbers
 
 
 # ---- tracing -------------------------------------------------------------------------------------------

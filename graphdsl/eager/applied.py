@@ -81,7 +81,8 @@ def expression(w: FunctionWriter, instr: ir.Apply) -> str:
     if isinstance(instr.op.compute, Elementwise) and any(a.type.rank for a in instr.args):
         args = [_as_array(w, a) or text for a, text in zip(instr.args, args, strict=True)]
     state = {Draw: ["rt.random"], Host: ["rt"]}.get(type(instr.op.compute), [])
-    return f"{_bind(w.module, instr)}({', '.join(state + args)})"
+    how = "apart" if instr in w.plan.apart else "copy"
+    return f"{_bind(w.module, instr, how)}({', '.join(state + args)})"
 
 
 def _as_array(w: FunctionWriter, value: Value) -> str | None:
@@ -102,7 +103,12 @@ def _bind(module: Module, instr: ir.Apply, how: str = "copy") -> str:
 
     held = [(t.dtype, t.shape) for t in types]
     key = (how, instr.op, frozen(held, numbered), frozen(instr.attrs, numbered))
-    return module.bound(key, lambda: _kernel(instr, types, how == "own"))
+    return module.bound(key, lambda: _apart(instr, types) if how == "apart" else _kernel(instr, types, how == "own"))
+
+
+def _apart(instr: ir.Apply, types: tuple[Type, ...]) -> Any:
+    run = _kernel(instr, types, False)
+    return lambda *operands: run(*operands).copy()
 
 
 def _kernel(instr: ir.Apply, types: tuple[Type, ...], own: bool) -> Any:
@@ -137,9 +143,13 @@ def _takes_over(w: FunctionWriter, instr: ir.Apply) -> bool:
     """Whether the op writes into operand 0 and that has its last use here."""
     if not isinstance(instr.op.compute, Scatter):
         return False
-    x = instr.args[0]
-    ends = x in w.plan.dies_after.get(instr, ()) or w.plan.names[x] == w.plan.names[instr.outs[0]]
-    return ends and x.type.rank > 0 and x not in instr.args[1:] and x not in w.literals and w.home.get(x) is w.scope
+    return instr.args.count(instr.args[0]) == 1 and ends(w, instr.args[0], instr)
+
+
+def ends(w: FunctionWriter, x: Value, instr: ir.Apply | ir.Call) -> bool:
+    """Whether a tensor has its last use here, and its local can go."""
+    last = x in w.plan.dies_after.get(instr, ()) or w.plan.names[x] in [w.plan.names[out] for out in instr.outs]
+    return last and x.type.rank > 0 and x not in w.literals and w.home.get(x) is w.scope
 
 
 # ---- literals and conversions --------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphdsl.core import ir
-from graphdsl.core.ir import Instr
+from graphdsl.core.ir import Instr, Value
 from graphdsl.eager import applied
 from graphdsl.eager.custom import CustomRule
 
@@ -79,9 +79,10 @@ def ir_items(items: tuple[ir.Item | ir.Text, ...]) -> list[ir.Item]:
 
 def _call(w: FunctionWriter, instr: ir.Call) -> None:
     recorder = w.recorder
+    handed = _handed_over(w, instr)
     args = []
     for arg, param in zip(instr.args, instr.func.body.params, strict=True):
-        args.append(w.value(arg))
+        args.append("box.pop()" if arg in handed else w.value(arg))
         if recorder.tracks(param):
             args.append(w.node(arg))
     outs = []
@@ -93,9 +94,18 @@ def _call(w: FunctionWriter, instr: ir.Call) -> None:
             w.unrecorded.add(out)
     if w.module.counts_calls:
         w.add("deeper(rt)", instr)
+    if handed:
+        given = [w.value(arg) for arg in handed]
+        w.add(f"box = [{', '.join(reversed(given))}]; del {', '.join(given)}", instr)
+        w.moved.update(handed)
     w.add(f"{w.tuple(outs) if outs else '_'} = {w.module.callee(instr.func)}({', '.join(args)})", instr)
     if w.module.counts_calls:  # where the call fails, the run ends
         w.add("rt.active_calls -= 1", instr)
+
+
+def _handed_over(w: FunctionWriter, instr: ir.Call) -> list[Value]:
+    """The tensors that nobody here needs after the call, in order: what is called may write into them."""
+    return [a for a in dict.fromkeys(instr.args) if instr.args.count(a) == 1 and applied.ends(w, a, instr)]
 
 
 def _custom(w: FunctionWriter, instr: ir.Custom) -> None:

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Block, Instr, Value
+from graphdsl.core.outliving import outliving
 from graphdsl.core.steps import Steps, run
 from graphdsl.core.structure import counts, operands, regions, results, walk
-from graphdsl.ops.op import Effect
+from graphdsl.ops.op import Effect, Pointwise, Scatter
 from graphdsl.source.record import dataclass, field
 
 
@@ -29,6 +30,7 @@ class Plan:
     idle: set[Value] = field(default_factory=set)  # outs of branches that nobody reads
     # positions of yields (of a block) and inits (of an instruction) that are not the last use of what they pass on
     shared: dict[Block | Instr, set[int]] = field(default_factory=dict)
+    apart: set[ir.Apply] = field(default_factory=set)  # indices that give copies
     count: int = 0
 
     def fresh(self) -> int:
@@ -41,7 +43,15 @@ def analyse(func: ir.Func, keep: Iterable[Value] = ()) -> Plan:
     state = _Walk()
     state.live_at_end(keep)
     run(state.function(func.body))
+    state.plan.apart = outliving(func.body, _saves)
     return state.plan
+
+
+def _saves(instr: Instr) -> bool:
+    """Whether history may keep what an op reads."""
+    return (
+        isinstance(instr, ir.Apply) and instr.outs[0].tracked and not isinstance(instr.op.compute, Pointwise | Scatter)
+    )
 
 
 class _Walk:

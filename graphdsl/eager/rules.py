@@ -7,7 +7,7 @@ from typing import Any
 
 from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Apply, Block, Value
-from graphdsl.core.rules import NOWHERE, Template, Use, vjp_template
+from graphdsl.core.rules import NOWHERE, Template, Use, in_order, vjp_template
 from graphdsl.eager.tape import Contribution, Rule
 from graphdsl.ops.op import Attrs, Op, Setting
 from graphdsl.ops.types import F32, F64, Type
@@ -148,7 +148,8 @@ def op_rule(
     `higher`: derivatives of derivatives may be taken, which need the nodes of operands that rules read. `told`: nodes say
     which op it was.
     """
-    pairs = {i: pair for i in tracked if (pair := _pair(op, attrs, args, outs, i, setting)) is not None}
+    ordered = [i for i in in_order(op, len(args)) if i in tracked]
+    pairs = {i: pair for i in ordered if (pair := _pair(op, attrs, args, outs, i, setting)) is not None}
     if not pairs:
         return None
     used: Saved = {}

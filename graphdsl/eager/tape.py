@@ -90,23 +90,30 @@ def backward(
     for number in sorted(useful, reverse=True):
         if number not in sums:
             continue
-        node, total = useful[number], sums.pop(number)
+        node = useful[number]
         if number in wanted:
-            found[number] = total
+            found[number] = sums[number]
         rule = node[1].recorded if record else node[1]
         if rule.joint is not None:
-            rule.joint(total, node, sums, useful)
+            rule.joint(sums.pop(number), node, sums, useful)
             continue
+        last = rule.end - 3
         for i, parent in enumerate(node[2 : rule.end]):
             if parent is not None and (key := parent[0]) in useful:
                 if watch is not None:
                     watch(node[1].ops(i, key in sums))
+                held = None
                 if seen is not None:
+                    held = sums[number]
                     seen.before(sums.get(key), node)
-                # popped in the call: an array that only the sum holds is added to in place
-                sums[key] = rule.more[i](sums.pop(key), total, node) if key in sums else rule.first[i](total, node)
+                # popped in the call: an array that only the sum holds is written into in place
+                if key in sums:
+                    sums[key] = rule.more[i](sums.pop(key), sums.pop(number) if i == last else sums[number], node)
+                else:
+                    sums[key] = rule.first[i](sums.pop(number) if i == last else sums[number], node)
                 if seen is not None:
-                    seen.after(sums[key], i, total, node)
+                    seen.after(sums[key], i, held, node)
+        sums.pop(number, None)
     return found
 
 

@@ -27,7 +27,11 @@ def compile_template(template: Template, rule: OpRule, record: bool) -> Contribu
     setting = Setting(template.out.type.dtype)
     place = (lambda instr: "node[-1][1]") if rule.told else None
     recorder = Recorder(module, setting, higher=True, everything=record, place=place)
-    writer = FunctionWriter(module, analyse(func), recorder, "rule")
+    plan = analyse(func)
+    if not isinstance(rule, PassRule):  # a part of a cotangent is needed beside it, and that may be written into
+        parts = (i for i in template.block.body if isinstance(i, ir.Apply) and i.op.name == "index")
+        plan.apart |= {i for i in parts if i.outs[0].type.rank}
+    writer = FunctionWriter(module, plan, recorder, "rule")
     params = template.block.params
     lead = params[: -rule.operands - 1]
     names = [_given(writer, p, record) for p in lead]
@@ -59,7 +63,7 @@ def _given(w: FunctionWriter, param: Value, record: bool) -> str:
     if not record:
         return w.target(param)
     name = f"given{w.plan.names[param]}"
-    w.add(f"{w.target(param)}, {w.node_target(param)} = {name}")
+    w.add(f"{w.target(param)}, {w.node_target(param)} = {name}; del {name}")
     return name
 
 

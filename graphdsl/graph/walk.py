@@ -16,7 +16,7 @@ from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Apply, Block, Call, Convert, Custom, Derive, For, Func, If, Leaf, ParamTarget, Value, While
 from graphdsl.core.links import Node
 from graphdsl.core.nan_checks import looked_at
-from graphdsl.core.rules import Template, Use, inline, vjp_template
+from graphdsl.core.rules import Template, Use, in_order, inline, vjp_template
 from graphdsl.core.steps import Steps
 from graphdsl.core.structure import results
 from graphdsl.graph import custom, regions
@@ -297,11 +297,12 @@ class Walk(ABC):
             state.sums[value] = self.as_type(summed, Type(value.type.dtype, value.type.shape))
 
     def apply(self, instr: Apply, totals: list[Value | None], state: State) -> None:
-        """The rules of an op, for its operands from left to right."""
+        """The rules of an op, for its operands in order."""
         types = [a.type for a in instr.args]
         out_types = [o.type for o in instr.outs]
         gs: list[Value] | None = None
-        for i, arg in enumerate(instr.args):
+        for i in in_order(instr.op, len(instr.args)):
+            arg = instr.args[i]
             if not arg.type.dtype.is_float or not self.wants(arg, state):
                 continue
             before = state.sums.get(arg)

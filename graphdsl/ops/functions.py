@@ -53,7 +53,25 @@ ONE_MINUS_SQUARE = function(
     reference=None,
 )
 
-TANH = function("tanh", "Hyperbolic tangent.", lambda e, y, x: e.one_minus_square(y), cost=16)
+
+def _tanh_slope_body(code: Code, x: S) -> S:
+    """`1 / cosh(x)**2`, as the square of `2 u / (1 + u**2)` with `u = exp(-|x|)`: `1 - y * y` cancels where `y` nears 1."""
+    u = math_body("exp")(code, -abs(x))
+    root = 2.0 * u / code.fma(u, u, code.const(x.dtype, 1.0))
+    return root * root
+
+
+TANH_SLOPE = function(
+    "tanh_slope",
+    "The derivative of `tanh`.",
+    lambda e, y, x: e.mul(e.mul(e.like(-2.0, x), e.tanh(x)), y),
+    body=_tanh_slope_body,
+    bound=4.0,
+    params=None,
+    reference=None,
+)
+
+TANH = function("tanh", "Hyperbolic tangent.", lambda e, y, x: e.tanh_slope(x), cost=16)
 
 TAN = function("tan", "Tangent of an angle in radians.", lambda e, y, x: e.add(e.like(1.0, y), e.mul(y, y)))
 

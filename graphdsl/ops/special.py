@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from graphdsl.ops.forms import function
+from graphdsl.ops.forms import function, math_body
 from graphdsl.ops.op import Elementwise, Op
 from graphdsl.ops.type_rules import floating
 
@@ -19,15 +19,35 @@ ROOT_HALF = 0.7071067811865476
 ONE_OVER_ROOT_TWO_PI = 0.3989422804014327
 
 
-def _bell(e: Emit, x: Value, height: float, width: float) -> Value:
-    """`height * exp(-width * x * x)`."""
-    return e.mul(e.like(height, x), e.exp(e.mul(e.mul(e.like(-width, x), x), x)))
+def _bell_body(code: Code, x: S, *, half: bool) -> S:
+    """The square is taken with its rounding error, which `exp` would make as many times larger as it is large itself."""
+    parts, width = import_module("graphdsl.ops.math.parts"), 0.5 if half else 1.0
+    size = parts.clamp(code, abs(x), 0.0, 40.0)
+    square, error = parts.two_product(code, size, size)
+    found = math_body("exp")(code, -(square * width))
+    return code.fma(-found, error * width, found)
+
+
+BELL = Op(
+    name="bell",
+    doc="`exp(-x * x)`, or with `half` `exp(-x * x / 2)`, also far out.",
+    typing=floating,
+    compute=Elementwise(_bell_body),
+    vjp=(lambda e, g, y, x, *, half: e.scale(g, e.mul(e.mul(e.like(-1.0 if half else -2.0, x), x), y)),),
+    bound=2.0,
+    group="elementwise",
+)
+
+
+def _bell(e: Emit, x: Value, height: float, half: bool = False) -> Value:
+    """`height * exp(-x * x)`, or with `half` `height * exp(-x * x / 2)`."""
+    return e.mul(e.like(height, x), e.bell(x, half=half))
 
 
 ERF = function(
     "erf",
     "The error function.",
-    lambda e, y, x: _bell(e, x, TWO_OVER_ROOT_PI, 1.0),
+    lambda e, y, x: _bell(e, x, TWO_OVER_ROOT_PI),
     bound=1.1,
     reference="scipy.special.erf",
     cost=20,
@@ -36,7 +56,7 @@ ERF = function(
 ERFC = function(
     "erfc",
     "`1 - erf(x)`, right where that is tiny.",
-    lambda e, y, x: _bell(e, x, -TWO_OVER_ROOT_PI, 1.0),
+    lambda e, y, x: _bell(e, x, -TWO_OVER_ROOT_PI),
     reference="scipy.special.erfc",
 )
 
@@ -44,7 +64,7 @@ ERFC = function(
 def _gelu_slope(e: Emit, x: Value) -> Value:
     """The normal distribution function and `x` times its density."""
     below = e.mul(e.like(0.5, x), e.erfc(e.mul(e.like(-ROOT_HALF, x), x)))
-    return e.add(below, e.mul(x, _bell(e, x, ONE_OVER_ROOT_TWO_PI, 0.5)))
+    return e.add(below, e.mul(x, _bell(e, x, ONE_OVER_ROOT_TWO_PI, half=True)))
 
 
 GELU = function(

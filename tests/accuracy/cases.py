@@ -116,6 +116,7 @@ CASES = {
     "atanh": Case(mpmath.atanh, (even(-1, 1), sizes(TINY, 1), sizes(1e-16, 0.5, 1.0, (-1,)))),
     "sigmoid": Case(lambda x: 1 / (1 + mpmath.exp(-x)), (even(-1, 1), even(-20, 20), even(-745, 40), even(-104, 0), bits)),
     "sigmoid_slope": Case(_sigmoid_slope, (even(-1, 1), even(-20, 20), even(-740, 740))),
+    "tanh_slope": Case(lambda x: mpmath.sech(x) ** 2, (even(-1, 1), even(-20, 20), even(-380, 380))),
     "softplus": Case(_softplus, (even(-1, 1), even(-40, 40), even(-745, 0), even(-103, 0), bits)),
     "logaddexp": Case(_logaddexp, ((even(1, 10), even(1, 10)), (even(-1000, -900), even(-1000, -900)), (bits, bits))),
     "sqrt": Case(mpmath.sqrt, (even(0, 10), POSITIVE)),
@@ -132,6 +133,7 @@ CASES = {
             (even(-30, 30), lambda random, n: random.integers(-30, 30, n).astype(float)),
         ),
     ),
+    "bell": Case(lambda x: mpmath.exp(-x * x), (even(-1, 1), even(-28, 28), sizes(TINY, 1)), (("half", False),)),
     "erf": Case(mpmath.erf, (even(-1, 1), even(-6, 6), even(0.85, 1.3), sizes(TINY, 1))),
     "erfc": Case(mpmath.erfc, (even(-1, 1), even(-6, 27), even(0.4, 1.3), even(26, 27.3), even(-4, 10), sizes(TINY, 1))),
     "gelu": Case(

@@ -36,7 +36,7 @@ def apply(frame: Frame, instr: Apply) -> None:
             renamed(frame, instr.args[0], instr.outs[0])
         case Pointwise() if not instr.outs[0].type.shape:
             frame.values[instr.outs[0]] = ref(element(frame, instr))
-        case Pointwise() if views.view(frame, instr):
+        case Pointwise() if instr not in frame.unit.apart and views.view(frame, instr):
             pass
         case Elementwise() | Pointwise():
             single(frame, instr)

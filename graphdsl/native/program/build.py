@@ -26,10 +26,12 @@ _LONG = 20_000  # instructions; a graph of some 1,000 kernels
 def write(main: ir.Func, places: Sites, target: Target, counts: bool = False) -> Unit:
     """The LLVM module of a graph; `counts`: one that counts the ops that run."""
     unit = Unit(target, places, counts)
+    unit.begin(main.body)
     frame = Frame(unit, unit.entry(), llvm.Constant(llvm.IntType(64), 0))
     run(_main(frame, main))
     while unit.pending:
         func, made, saved = unit.pending.pop(0)
+        unit.begin(func.body)
         inner = Frame(unit, made, made.args[1])
         run(function(inner, func, saved))
     return unit

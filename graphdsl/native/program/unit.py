@@ -7,8 +7,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from graphdsl.core.ir import Func
-from graphdsl.graph.ir import NewShadow
+from graphdsl.core.ir import Apply, Block, Func
+from graphdsl.core.outliving import outliving
+from graphdsl.graph.ir import NewShadow, Push, Put
 from graphdsl.native.flow import I8, I32, I64, POINTER
 from graphdsl.native.program.sites import Sites
 from graphdsl.native.program.usage import Usage
@@ -30,11 +31,16 @@ class Unit:
         self.counts = counts  # whether the code counts the ops that run
         self.sites = sites
         self.usage = Usage()
+        self.apart: set[Apply] = set()  # indices that give copies
         self.shadowed = any(isinstance(i, NewShadow) for i in sites.instrs)  # entries of tapes have sums beside them
         self.module = target.module("program")
         self.pending: list[tuple[Func, ir.Function, Saved]] = []
         self._functions: dict[Func, ir.Function] = {}
         self._made: dict[Any, ir.Function] = {}
+
+    def begin(self, body: Block) -> None:
+        """Find out what there is to know of a function before it is written."""
+        self.apart |= outliving(body, lambda instr: isinstance(instr, Push | Put))
 
     def entry(self) -> ir.Function:
         """The function that Python calls with the context."""
