@@ -6,7 +6,6 @@ import re
 
 from tests.fuzz.writer import Form, Function, Kind, Scope, Writer
 
-SHAPES = ((), (), (), (3,), (3,), (4,), (2, 3), (3, 2), (1,), (0,), (2,), (2, 2))
 PLACES = {
     1: ("0", "-1", "1:3", "::2", ":", "{i} % 2", "[0, 2, 0]", "::-1"),
     2: ("0", ":, 0", "-1, 1:", "{i} % 2", "{i} % 2, 0", "..., ::2", "[0, 1, 0]", ":, none, 0"),
@@ -16,8 +15,8 @@ OVER = {"0..3": 3, "0..4": 4, "0..1": 1, "0..0": 0, "3..0 step -1": 3, "1..6 ste
 
 def kind(w: Writer) -> Kind:
     """The kind of a new name."""
-    dtype = w.pick(("f64", "f64", "f64", "f64", "f32", "i64", "bool"))
-    return Kind(dtype, w.pick(SHAPES) if dtype in ("f64", "f32") else w.pick(((), (), (), (3,))))
+    dtype = w.pick(("f64", "f64", "f64", "f64", "f64", "f64", "f32", "f32", "i64", "i64", "bool", "i32"))
+    return Kind(dtype, w.pick(w.shapes) if dtype in ("f64", "f32") else w.pick(((), (), (), (3,))))
 
 
 def assign(w: Writer, scope: Scope) -> list[str]:
@@ -174,7 +173,7 @@ def function(w: Writer, outer: dict[str, Kind]) -> list[str]:
     result = Kind("f64", w.pick(((), (3,))))
     name = w.fresh("fun")
     own = {f"p{i}": k for i, k in enumerate(params)}
-    scope = Scope(own | outer, function=result, depth=1, fixed=set(outer))
+    scope = Scope(own | outer, function=result, depth=1, fixed=set(outer), outside=frozenset(own | outer))
     head = f"fn {name}({', '.join(own)})"
     if w.chance(30):
         lines = [f"{head} = {w.expression(scope, result)}"]
