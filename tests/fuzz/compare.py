@@ -48,7 +48,7 @@ def compare(text: str) -> Outcome:
         place = Path(folder)
         plain = run(given.plain, "eager", place)
         found = unlike(pairs(given, plain, place))
-        return found and replace(found, kind=outcome(plain.lines)) or Outcome(outcome(plain.lines))
+        return (found and replace(found, kind=outcome(plain.lines))) or Outcome(outcome(plain.lines))
 
 
 Pair = tuple[str, Sequence[str], Sequence[str]]

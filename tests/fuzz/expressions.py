@@ -65,7 +65,7 @@ BY_SHAPE: dict[tuple[int, ...], Groups] = {
         ("({3})[{i.} % 3]", "({4})[-1]", "({2,3})[1, -1]", "({3})[0]", "({1})[{i.}]"),
         ("dot({3}, {3})", "({3} @ {3})", 'einsum("i,i", {4}, {4})', 'einsum("ij,j,i", {2,3}, {3}, {2})'),
         ("sum(({3})[{b3}])", "sum(({2,3})[{b2}])", "sum(({4})[::-2])"),
-        ("binary_cross_entropy(sigmoid({3}), sigmoid({3}))", "argmax({2,3}, axis=1)[{i.} % 2] * {.}", "({3}).mean()"),
+        ("binary_cross_entropy(sigmoid({3}), sigmoid({3}))", "(argmax({2,3}, axis=1)[{i.} % 2] + {.})", "({3}).mean()"),
         ("trace({2,2})", "mse_loss({3}, {3})", "huber_loss({4}, {4})", "cross_entropy({2,3}, [0, 2])"),
         ("sum(max_pool2d(reshape({4,4}, 1, 1, 4, 4), 2))", "mean(avg_pool2d(reshape({4,4}, 1, 1, 4, 4), 3, stride=1))"),
         ("sum(conv2d(reshape({4,4}, 1, 1, 4, 4), reshape({2,2}, 1, 1, 2, 2), stride=2))",),
@@ -160,7 +160,7 @@ INT_SCALARS: Groups = (
 )
 INT_ROWS: Groups = (
     *INTS,
-    ("cumsum({=})", "argsort({f3})", "sort({=})", "({=})[::-1]", "0..3", "concat([{=}[1:], {=}[:1]])"),
+    ("cumsum({=})", "argsort({f3})", "sort({=})", "({=})[::-1]", "(0..3)", "concat([{=}[1:], {=}[:1]])"),
 )
 
 

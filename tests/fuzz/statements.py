@@ -180,8 +180,20 @@ def function(w: Writer, outer: dict[str, Kind]) -> list[str]:
     else:
         body = w.block(scope, w.number(1, 4))
         lines = [f"{head} {{", *body, f"    return {w.expression(scope, result, 2)}", "}"]
+    if w.ruled and w.chance(60):
+        lines += rule(w, name, own, {"y": result, "g": result}, outer)
     w.functions.append(Function(name, params, result))
     return lines
+
+
+def rule(w: Writer, name: str, own: dict[str, Kind], results: dict[str, Kind], outer: dict[str, Kind]) -> list[str]:
+    """A derivative rule: some cotangent for each argument, right or wrong."""
+    scope = Scope(own | results | outer, depth=1)
+    given = [", ".join(w.expression(scope, k, 2) for k in own.values()) for _ in range(2)]
+    lines = [f"vjp {name}({', '.join(own)}; {', '.join(results)}) {{"]
+    if w.chance(40):
+        lines.append(f"    if {w.expression(scope, Kind('bool'), 1)} {{ return {given[1]} }}")
+    return [*lines, f"    return {given[0]}", "}"]
 
 
 FORMS = {

@@ -133,7 +133,8 @@ class Writer:
         self.arguments: list[str] = []  # of its run
         self.maps: dict[str, int] = {}  # functions from any kind to the same; how often each differentiates
         self.operators: dict[str, int] = {}  # the same, of a function and its argument
-        self.ruled = False  # whether functions have derivative rules of their own, through which no `jvp` goes
+        self.ruled = False  # whether functions may have derivative rules of their own, through which no `jvp` goes
+        self.callers: list[str] = []  # functions of a function of two arguments, and of these
         self.growers: list[str] = []  # functions from a tensor to one of another size
         self.order = 0  # how many derivatives surround what is being written
         self.expressions = 50  # how many more may be written: bounds the time that a program takes
