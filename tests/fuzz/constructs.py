@@ -8,7 +8,7 @@ CONSTRUCTS = {
     "module of the language": r"^use (nn|optim|stats)",
     "module file": r'^use "',
     "growing tensor": r"concat\(\[x\d",
-    "stencil": r"\[\w+ - 1\].*\[\w+ \+ 1\]",
+    "stencil": r"^ *x\d+\[i\d+[^=]*\] [-+*]?=.*x\d+\[i\d+ [-+] 1",
     "custom vjp": r"^vjp ",
     "vjp of several": r"^vjp \w+\([^;]*,[^;]*;",
     "checkpoint": r"checkpoint \{",
@@ -74,7 +74,6 @@ CONSTRUCTS = {
     "weak": r"^ *\w+ = -?\d+$|^ *\w+ = -?\d+\.\d+$",
     "annotated name": r"^ *\w+: \w+(\[[^\]]*\])? = ",
     "nested functions of derivatives": r"^fn D",
-    "linear algebra": r"\b(solve|inv|det|logdet|cholesky|qr|svd|eigh|lstsq)\(",
 }
 _PATTERNS = {name: re.compile(pattern, re.MULTILINE) for name, pattern in CONSTRUCTS.items()}
 

@@ -45,7 +45,7 @@ OPTIONAL = (
     }
 )
 ALWAYS = ("plain", "gradients")
-RARER = {"growing": 25, "draws": 20, "stencils": 25, "storing": 12, "texts": 20, "indices": 30, "functional": 35}
+RARER = {"growing": 35, "draws": 20, "stencils": 30, "storing": 12, "texts": 20, "indices": 30, "functional": 35}
 """In so many of a hundred programs; what is not named here, in half of them."""
 
 
