@@ -33,6 +33,7 @@ def declare(w: Writer, outer: dict[str, Kind]) -> list[str]:
     """Some of these; `outer` are names of the top level that they may read."""
     lines = []
     for _ in range(w.number(1, 3)):
+        w.refill()
         lines += w.pick((several, defaults, dims))(w, outer)
     return lines
 

@@ -109,5 +109,6 @@ def declarations(w: Writer, outer: dict[str, Kind], chosen: list[str]) -> list[s
         lines += calls.callers(w)
         lines += calls.declare(w, outer) if w.chance(60) else []
     for _ in range(w.pick((0, 0, 1, 2))):
+        w.refill()
         lines += statements.function(w, outer)
     return lines

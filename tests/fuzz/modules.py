@@ -101,9 +101,10 @@ def file(w: Writer, path: str, name: str, head: list[str]) -> None:
     """A module: consts, functions of a few statements, and some that any value may be given to."""
     lines = [*head, f"const k = {w.literal(Kind('f64'))}", "const row = [0.5, k, 2.0]"]
     inner = Writer(w.number(0, 1 << 30), w.templates)
+    inner.expressions = inner.statements = 0
     inner.forms = [form for group in ("plain", "loops", "branches") for form in statements.FORMS[group]]
-    inner.statements = 8
     for _ in range(w.number(1, 2)):
+        inner.refill()
         lines += statements.function(inner, {"k": Kind("f64"), "row": Kind("f64", (3,))})
     w.functions += [replace(function, name=f"{name}.{function.name}") for function in inner.functions]
     lines.append("fn made(x) = sin(x) * k + sum(row)")

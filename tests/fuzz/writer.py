@@ -194,6 +194,10 @@ class Writer:
         if kind.shape == ANY and kind.dtype == "bool":
             return f"({self.atom(scope, Kind('f64', ANY))} < {self.literal(Kind('f64'))})"
         names = [n for n, k in scope.names.items() if k == kind]
+        numbers = [n for n, k in scope.names.items() if k in (Kind("f64"), Kind("i64"))]
+        if kind == Kind("bool") and numbers and self.chance(80):  # a literal would leave what it decides dead
+            number = self.recent(numbers)
+            return f"({number} {self.pick(('<', '>', '!='))} {self.literal(scope.names[number])})"
         if names and (kind.shape == ANY or self.chance(93)):
             return self.recent(names)
         if kind.is_float and kind.shape and 0 < kind.size <= MOST_WRITTEN and self.chance(80):
@@ -245,6 +249,10 @@ class Writer:
         return text
 
     # ---- statements ----
+
+    def refill(self) -> None:
+        """Enough to write for one more function."""
+        self.expressions, self.statements = max(self.expressions, 25), max(self.statements, 6)
 
     def block(self, scope: Scope, length: int, indent: str = "    ") -> list[str]:
         return [indent + line for _ in range(length) for line in self.statement(scope)]
