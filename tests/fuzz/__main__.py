@@ -59,7 +59,7 @@ def agree(texts: Iterable[tuple[int, str]], smaller: bool) -> bool:
         if found.fault:
             faults[found.fault] += 1
             tell(seed, text, found, smaller)
-        if number % 200 == 0:
+        if number % 50 == 0:
             print(
                 f"{number} programs in {time.perf_counter() - begin:.0f} s, {faults.total()} with a fault", flush=True
             )
