@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.fuzz.functions import body
 from tests.fuzz.writer import ANY, Form, Kind, Scope, Writer
 
 LINES = {
@@ -56,12 +57,14 @@ def row(w: Writer, scope: Scope, x: str, i: str, kind: Kind) -> list[str]:
     target, *others = (text.replace("{x}", x).replace("{i}", i).replace("{n}", size) for text in LINES[head])
     head = head.replace("{i}", i).replace("{n}", size)
     read = dict.fromkeys([target, *others], Kind(kind.dtype))
-    body = [f"{target} {w.pick(('=', '=', '+=', '*='))} {filled(w, scope, w.pick(VALUES), read, kind.dtype)}"]
+    inside = [f"{target} {w.pick(('=', '=', '+=', '*='))} {filled(w, scope, w.pick(VALUES), read, kind.dtype)}"]
     if w.chance(20):
-        body.insert(0, f"if {target} > {w.literal(Kind(kind.dtype))} {{ {w.pick(('break', 'continue', body[0]))} }}")
+        inside.insert(
+            0, f"if {target} > {w.literal(Kind(kind.dtype))} {{ {w.pick(('break', 'continue', inside[0]))} }}"
+        )
     if w.chance(20):
-        body.append(f"{w.pick(others)} = {target} * {filled(w, scope, '{=}', read, kind.dtype)}")
-    return [head, *("    " + line for line in body), "}"]
+        inside.append(f"{w.pick(others)} = {target} * {filled(w, scope, '{=}', read, kind.dtype)}")
+    return [head, *("    " + line for line in inside), "}"]
 
 
 def matrix(w: Writer, scope: Scope, x: str, i: str, dtype: str) -> list[str]:
@@ -83,7 +86,7 @@ def matrix(w: Writer, scope: Scope, x: str, i: str, dtype: str) -> list[str]:
 def filled(w: Writer, scope: Scope, template: str, read: dict[str, Kind], dtype: str) -> str:
     """A template with scalar expressions of these elements in its gaps, and now and then of what else is set."""
     others = {n: k for n, k in scope.names.items() if k == Kind(dtype)} if w.chance(40) or not read else {}
-    return w.fill(template, Scope(others | read), Kind(dtype), 2)
+    return body(w, template, "", others | read, Kind(dtype))
 
 
 def slope(w: Writer, scope: Scope, x: str) -> list[str]:
