@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
-from graphdsl.check.program import Request, check
+from graphdsl.api.program import Program
 from graphdsl.source.diagnostic import ProgramError
 from graphdsl.source.span import Source
-from graphdsl.syntax.parser import parse
+from tests.fuzz.case import case
 from tests.fuzz.compare import compare
+from tests.fuzz.constructs import CONSTRUCTS, constructs
 from tests.fuzz.generator import program
 from tests.fuzz.shrink import shrink
 
-WANTED = (
-    "concat([x", "axis=1", "[::2]", "while ", "break", "continue", "return ", "fn D", "hvp(", "jvp(", "vjp(", "hessian(",
-    "jacobian(", "stop_gradient(", "einsum(", "conv1d(", "conv2d(", "max_pool2d(", "avg_pool2d(", "fold(", "scan(",
-    "while_loop(", "cond(", "scatter_add(", " := ", "fn rec", "seed 3", "default f32", "enumerate(",
-)  # fmt: skip
+PROGRAMS = 500
 
 
 def test_a_seed_is_a_program() -> None:
     assert [program(seed) for seed in range(20)] == [program(seed) for seed in range(20)]
 
 
-def test_all_that_is_wanted_is_written() -> None:
-    texts = "".join(program(seed) for seed in range(300))
-    assert [wanted for wanted in WANTED if wanted not in texts] == []
+def test_each_construct_is_written_often() -> None:
+    seen = Counter(name for seed in range(PROGRAMS) for name in constructs(program(seed)))
+    assert {name: seen[name] for name in CONSTRUCTS if seen[name] < PROGRAMS / 50} == {}
 
 
-def test_few_programs_are_refused() -> None:
+def test_few_programs_are_refused(tmp_path: Path) -> None:
     refused = 0
     for seed in range(200):
+        given = case(program(seed))
+        for name, text in given.files.items():
+            (tmp_path / name).write_text(text)
         try:
-            check(parse(Source("random.gdl", program(seed))), Request())
+            Program(Source("random.gdl", given.text, str(tmp_path))).check((*given.feeds, *given.sets))
         except ProgramError:
             refused += 1
     assert refused < 20
+
+
+def test_a_case_has_files_and_arguments() -> None:
+    text = "#: --feed x=3 --probe 'y if y > 1' --fetch y\ninput x: f64\ny = x\n#file m.gdl\nconst k = 1\n#file d.csv\na,b\n"
+    given = case(text)
+    assert given.text.endswith("y = x\n")
+    assert given.files == {"m.gdl": "const k = 1\n", "d.csv": "a,b\n"}
+    assert (given.feeds, given.probes, given.fetch) == ({"x": "3"}, ("y if y > 1",), ("y",))
 
 
 @pytest.mark.parametrize("seed", range(2007, 2019))

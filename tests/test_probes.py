@@ -71,6 +71,18 @@ def test_conditions(graphdsl: Any, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_derivative_rules_show_nothing_and_say_so(graphdsl: Any, mode: str) -> None:
+    code = "fn f(x) = x * 2.0\nvjp f(x; y, g) { z = g; return z * y }\nparam w = 3.0\ny = f(w)\nprint grad(y, w)"
+    said = graphdsl("run", "-e", code, "--mode", mode, "--probe", "y")
+    assert said.out == "line 4: y = 6.0\ngrad(y, w) = 6.0\n"
+    assert "the probe of `y` shows nothing here: a derivative rule sets it, and may have no effect" in said.err
+    for name in "zg":
+        said = graphdsl("run", "-e", code, "--mode", mode, "--probe", name)
+        assert f"this probe shows nothing of `{name}`" in said.err
+        assert said.code == status.WRONG_USAGE
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_condition_on_what_is_perhaps_not_set(mode: str) -> None:
     code = "for i in 0..3 {\n  if i == 1 { k = i }\n  h = i\n  if i > 5 { print k }\n}"
     assert probed(code, mode, "h if k == 1") == [(3, 1), (3, 2)]

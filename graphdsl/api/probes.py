@@ -62,7 +62,7 @@ def _unknown(name: str, known: frozenset[str]) -> str:
 
 
 def _names(program: Program) -> Iterator[str]:
-    """Every name that the program's own file sets, the params of functions included."""
+    """Every name that the program's own file sets, the params of functions and of their rules included."""
     for node in walk(program.module.body):
         found: Iterable[ast.Name] = ()
         match node:
@@ -70,6 +70,8 @@ def _names(program: Program) -> Iterator[str]:
                 found = own_targets(node)
             case ast.FnDef(params=params):
                 found = [p.name for p in params]
+            case ast.VjpDef(params=params, results=results):
+                found = (*params, *results)
             case ast.Lambda(params=params):
                 found = params
         yield from (n.id for n in found if n.span.source is program.source)

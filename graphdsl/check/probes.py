@@ -30,14 +30,18 @@ from graphdsl.syntax import ast
 
 def watch(f: Frame, targets: Iterable[ast.Name]) -> Steps[None]:
     """Write the probes of names that were set just now."""
-    if not f.shared.watched or f.unreached:
+    if not f.shared.request.probes or f.unreached:
         return
     for node in {target.id: target for target in targets}.values():
         slot = f.names.get(node.id)
         if slot is None or has_poison(slot.binding) or node.span.source is not f.shared.source:
             continue
         for probe in f.shared.request.probes:
-            if probe.name == node.id:
+            if probe.name != node.id:
+                continue
+            if f.shared.in_rule:
+                f.shared.probed.hide(probe, node.span, "a derivative rule sets it there, and may have no effect")
+            else:
                 yield _show(f, probe, node, slot.binding)
 
 

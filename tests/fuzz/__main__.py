@@ -10,41 +10,70 @@ import argparse
 import collections
 import sys
 import time
+from collections.abc import Iterable, Iterator
 
 from tests.fuzz.compare import Outcome, Runner
+from tests.fuzz.constructs import constructs
 from tests.fuzz.generator import program
 from tests.fuzz.shrink import shrink
 
 
 def main() -> None:
-    """Run the programs; exits with status 3 if there was a difference."""
+    """Write, count or run programs; exits with status 3 if there was a difference."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--programs", type=int, default=1000)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--shrink", action="store_true")
     options.add_argument("--write", action="store_true", help="write the programs, and do not run them")
+    options.add_argument("--count", action="store_true", help="count what they are made of, and do not run them")
+    options.add_argument("--having", metavar="CONSTRUCT", help="only those that have it, as --count names it")
     chosen = options.parse_args()
+    texts = written(chosen.seed, chosen.programs, chosen.having)
     if chosen.write:
-        print("\n".join(f"# seed {s}\n{program(s)}" for s in range(chosen.seed, chosen.seed + chosen.programs)))
-        return
+        print("\n".join(f"# seed {seed}\n{text}" for seed, text in texts))
+    elif chosen.count:
+        table(collections.Counter(name for _, text in texts for name in constructs(text)))
+    elif not agree(texts, chosen.shrink):
+        sys.exit(3)
+
+
+def written(seed: int, count: int, having: str | None) -> Iterator[tuple[int, str]]:
+    """So many programs from a seed on, with their seeds."""
+    while count > 0:
+        text = program(seed)
+        if having is None or having in constructs(text):
+            count -= 1
+            yield seed, text
+        seed += 1
+
+
+def agree(texts: Iterable[tuple[int, str]], smaller: bool) -> bool:
+    """Whether both modes say the same of all of them; tells what does not, and at the end what became of them."""
     run = Runner()
     seen: collections.Counter[str] = collections.Counter()
     faults: collections.Counter[str] = collections.Counter()
     begin = time.perf_counter()
-    for number, seed in enumerate(range(chosen.seed, chosen.seed + chosen.programs), 1):
-        text = program(seed)
+    for number, (seed, text) in enumerate(texts, 1):
         found = run(text)
         seen[found.kind] += 1
         if found.fault:
             faults[found.fault] += 1
-            tell(seed, text, found, chosen.shrink)
-        if number % 500 == 0:
-            print(f"{number} programs in {time.perf_counter() - begin:.0f} s: {dict(seen)}", flush=True)
+            tell(seed, text, found, smaller)
+        if number % 50 == 0:
+            print(
+                f"{number} programs in {time.perf_counter() - begin:.0f} s, {faults.total()} with a fault", flush=True
+            )
     run.close()
-    print(f"{chosen.programs} programs: {dict(seen)}, {faults.total()} with a fault")
-    for fault, count in faults.most_common():
-        print(f"  {count:5} {fault}")
-    sys.exit(3 if faults else 0)
+    print(f"{seen.total()} programs in {time.perf_counter() - begin:.0f} s, {faults.total()} with a fault")
+    table(seen)
+    table(faults)
+    return not faults
+
+
+def table(counts: collections.Counter[str]) -> None:
+    """The counts of names, the largest first."""
+    for name, count in counts.most_common():
+        print(f"  {count:5} {name}")
 
 
 def tell(seed: int, text: str, found: Outcome, smaller: bool) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import re
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from multiprocessing.connection import Connection
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -18,39 +20,83 @@ from graphdsl.eager.module import Module
 from graphdsl.eager.records import Place, Recorder
 from graphdsl.ops.op import Setting
 from graphdsl.runtime.modes import MODES
-from graphdsl.source.span import Source
-from tests.running import events, said
+from tests.fuzz import case as cases
+from tests.fuzz.case import Case, Told, case
+from tests.running import events
 
-PATIENCE = 120.0
-"""Seconds that a program may take in both modes: the fifth order of a nest of loops compiles for half a minute."""
+PATIENCE = 300.0
+"""Seconds that a program may take in all: a third order through calls in a loop compiles for half a minute, and where the
+processors are shared for minutes."""
+
+_WATCHING = re.compile(r'\{"event":"(probe"|warning","code":"W0103)')  # what only a program that is watched says
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What became of a program; `fault` is empty where both modes said the same."""
 
-    kind: str  # "ran", "rejected", "failed as it ran"
+    kind: str  # "ran", "rejected: E0301", "failed as it ran: E0720"
     fault: str = ""  # what sort of fault it is: the same for programs that fail alike
     eager: str = ""
     graph: str = ""
 
 
 def compare(text: str) -> Outcome:
-    """Runs a program in both modes, and in eager mode once more with all recorded; nothing is taken from the cache of
-    compiled programs.
+    """Runs a case in both modes, and in eager mode once more with all recorded; then with what it watches, and with what
+    it fetches, in both modes.
     """
-    eager, graph = (run(text, mode) for mode in MODES)
-    kind = outcome(eager)
-    with everything_recorded():
-        recorded = run(text, "eager")
-    for name, other in (("graph mode", graph), ("eager mode with all recorded", recorded)):
-        for a, b in zip_longest(eager, other):
+    given = case(text)
+    with TemporaryDirectory(prefix="graphdsl-fuzz-") as folder:
+        place = Path(folder)
+        plain = run(given.plain, "eager", place)
+        found = unlike(pairs(given, plain, place))
+        return (found and replace(found, kind=outcome(plain.lines))) or Outcome(outcome(plain.lines))
+
+
+Pair = tuple[str, Sequence[str], Sequence[str]]
+"""Who says the second, what should be said, and what is."""
+
+
+def unlike(pairs: Iterator[Pair]) -> Outcome | None:
+    """The first two lines that are not the same."""
+    for name, one, other in pairs:
+        for a, b in zip_longest(one, other):
             crashed = next((line for line in (a, b) if line and line.startswith("crash")), None)
-            if crashed:
-                return Outcome(kind, crashed, str(a), str(b))
-            if a != b:
-                return Outcome(kind, f"{sort(a)} in eager mode, {sort(b)} in {name}", str(a), str(b))
-    return Outcome(kind)
+            if crashed or a != b:
+                fault = crashed or f"{sort(a)} in eager mode, {sort(b)} in {name}"
+                return Outcome("", fault, str(a), str(b))
+    return None
+
+
+def pairs(given: Case, plain: Told, place: Path) -> Iterator[Pair]:
+    """All that must be the same as in a plain run in eager mode."""
+    graph = run(given.plain, "graph", place)
+    yield "graph mode", plain.lines, graph.lines
+    yield "graph mode at the end", list(plain.values.values()), list(graph.values.values())
+    with everything_recorded():
+        yield "eager mode with all recorded", plain.lines, run(given.plain, "eager", place).lines
+    if given.probes:
+        yield from watched(replace(given, fetch=()), plain, place)
+    if given.fetch:
+        yield from fetched(replace(given, probes=()), plain, place)
+
+
+def watched(given: Case, plain: Told, place: Path) -> Iterator[Pair]:
+    """Both modes show the same of what is watched, and all else is as if nothing was."""
+    eager, graph = (run(given, mode, place).lines for mode in MODES)
+    yield "graph mode, watched", eager, graph
+    rest = [line for line in eager if not _WATCHING.match(line)]
+    if not any('"file":"<probe>"' in line for line in rest):  # a probe that cannot be
+        yield "eager mode, watched", plain.lines, rest
+
+
+def fetched(given: Case, plain: Told, place: Path) -> Iterator[Pair]:
+    """What is fetched has the value that it has in the whole program."""
+    eager, graph = (run(given, mode, place) for mode in MODES)
+    yield "graph mode, fetching", eager.lines, graph.lines
+    yield "graph mode, fetching", list(eager.values.values()), list(graph.values.values())
+    both = [name for name in eager.values if name in plain.values]  # the rest is not kept by the whole program
+    yield "eager mode, fetching", [plain.values[name] for name in both], [eager.values[name] for name in both]
 
 
 @contextmanager
@@ -77,12 +123,12 @@ def everything_recorded() -> Iterator[None]:
         yield
 
 
-def run(text: str, mode: str) -> list[str]:
-    """What a program says; an exception that is no error of the program is a last line with the place of its origin."""
+def run(given: Case, mode: str, place: Path) -> Told:
+    """What a case says; an exception that is no error of the program is a last line with the place of its origin."""
     try:
-        return said(Source("random.gdl", text), mode, cache=False)
+        return cases.run(given, mode, place)
     except Exception as error:
-        return [crash(error)]
+        return Told([crash(error)])
 
 
 def crash(error: Exception) -> str:
@@ -96,7 +142,8 @@ def outcome(lines: list[str]) -> str:
     errors = [e for e in events([line for line in lines if line.startswith("{")]) if e["event"] == "error"]
     if not errors:
         return "ran"
-    return "failed as it ran" if errors[0]["code"].startswith("E07") else "rejected"
+    code = errors[0]["code"]
+    return f"{'failed as it ran' if code.startswith('E07') else 'rejected'}: {code}"
 
 
 def sort(line: str | None) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.fuzz.writer import Form, Kind, Scope, Writer
+from tests.fuzz.writer import MOST_WRITTEN, Form, Kind, Scope, Writer
 
 
 def scalar(w: Writer, scope: Scope, target: str) -> tuple[list[str], str]:
     """A scalar to differentiate: one that is set, or a new one that depends on the target; with the lines it takes."""
-    scalars = [n for n in scope.floats() if not scope.names[n].shape]
+    scalars = [n for n in scope.floats() if not scope.names[n].shape and n not in scope.outside]
     if scalars and w.chance(50):
         return [], w.recent(scalars)
     y = w.fresh("y")
@@ -56,7 +56,9 @@ def product(w: Writer, scope: Scope) -> list[str] | None:
     if not names:
         return None
     x = w.pick(names)
-    same = [n for n in names if scope.names[n].dtype == scope.names[x].dtype]
+    same = [n for n in names if scope.names[n].dtype == scope.names[x].dtype and n not in scope.outside]
+    if not same:
+        return None
     y = w.recent(same)
     of, along = ("jvp", x) if w.chance(50) and not w.ruled else ("vjp", y)
     result = w.fresh("d")
@@ -67,12 +69,13 @@ def product(w: Writer, scope: Scope) -> list[str] | None:
 
 def second(w: Writer, scope: Scope) -> list[str] | None:
     """`hvp`, `hessian` and `jacobian`, which are only printed."""
-    names = scope.floats()
+    names = [n for n in scope.floats() if scope.names[n].size <= MOST_WRITTEN]
     if not names:
         return None
     x = w.pick(names)
-    if w.chance(40):
-        return [f"print jacobian({w.recent(names)}, {x})"]
+    inside = [n for n in names if n not in scope.outside]
+    if inside and w.chance(40):
+        return [f"print jacobian({w.recent(inside)}, {x})"]
     lines, y = scalar(w, scope, x)
     if w.chance(50):
         return [*lines, f"print hessian({y}, {x})"]

@@ -68,7 +68,6 @@ RULES = (
 def declare(w: Writer, outer: dict[str, Kind]) -> list[str]:
     """Some functions of each table; `outer` are names of the top level that they may read."""
     lines = []
-    w.ruled = w.chance(30)
     for _ in range(w.number(1, 2)):
         name = w.fresh("m")
         lines.append(body(w, w.pick(MAPS), name, {"x": Kind("f64", ANY)} | outer))

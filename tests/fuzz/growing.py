@@ -179,11 +179,11 @@ def product(w: Writer, scope: Scope) -> list[str] | None:
     x, y = w.pick(scope.growing), w.pick(scope.growing)
     floats = [n for n in scope.floats() if scope.names[n].dtype == "f64"]
     g = w.fresh("d")
-    if floats and w.chance(50):
+    if floats and w.chance(50) and not w.ruled:
         scope.growing[g] = scope.growing[y]
         target = w.pick(floats)
         return [f"{g} = jvp({y}, {target}, {w.expression(scope, scope.names[target], 1)})", f"print {g}"]
-    along, given = w.pick((("jvp", x), ("vjp", y)))
+    along, given = ("vjp", y) if w.ruled else w.pick((("jvp", x), ("vjp", y)))
     scope.growing[g] = scope.growing[y if along == "jvp" else x]
     return [f"{g} = {along}({y}, {x}, {filled(w, scope, '{=}', given)})", f"print {g}"]
 

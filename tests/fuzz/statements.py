@@ -6,7 +6,6 @@ import re
 
 from tests.fuzz.writer import Form, Function, Kind, Scope, Writer
 
-SHAPES = ((), (), (), (3,), (3,), (4,), (2, 3), (3, 2), (1,), (0,), (2,), (2, 2))
 PLACES = {
     1: ("0", "-1", "1:3", "::2", ":", "{i} % 2", "[0, 2, 0]", "::-1"),
     2: ("0", ":, 0", "-1, 1:", "{i} % 2", "{i} % 2, 0", "..., ::2", "[0, 1, 0]", ":, none, 0"),
@@ -16,8 +15,8 @@ OVER = {"0..3": 3, "0..4": 4, "0..1": 1, "0..0": 0, "3..0 step -1": 3, "1..6 ste
 
 def kind(w: Writer) -> Kind:
     """The kind of a new name."""
-    dtype = w.pick(("f64", "f64", "f64", "f64", "f32", "i64", "bool"))
-    return Kind(dtype, w.pick(SHAPES) if dtype in ("f64", "f32") else w.pick(((), (), (), (3,))))
+    dtype = w.pick(("f64", "f64", "f64", "f64", "f64", "f64", "f32", "f32", "i64", "i64", "bool", "i32"))
+    return Kind(dtype, w.pick(w.shapes) if dtype in ("f64", "f32") else w.pick(((), (), (), (3,))))
 
 
 def assign(w: Writer, scope: Scope) -> list[str]:
@@ -174,15 +173,27 @@ def function(w: Writer, outer: dict[str, Kind]) -> list[str]:
     result = Kind("f64", w.pick(((), (3,))))
     name = w.fresh("fun")
     own = {f"p{i}": k for i, k in enumerate(params)}
-    scope = Scope(own | outer, function=result, depth=1, fixed=set(outer))
+    scope = Scope(own | outer, function=result, depth=1, fixed=set(outer), outside=frozenset(own | outer))
     head = f"fn {name}({', '.join(own)})"
     if w.chance(30):
         lines = [f"{head} = {w.expression(scope, result)}"]
     else:
         body = w.block(scope, w.number(1, 4))
         lines = [f"{head} {{", *body, f"    return {w.expression(scope, result, 2)}", "}"]
+    if w.ruled and w.chance(60):
+        lines += rule(w, name, own, {"y": result, "g": result}, outer)
     w.functions.append(Function(name, params, result))
     return lines
+
+
+def rule(w: Writer, name: str, own: dict[str, Kind], results: dict[str, Kind], outer: dict[str, Kind]) -> list[str]:
+    """A derivative rule: some cotangent for each argument, right or wrong."""
+    scope = Scope(own | results | outer, depth=1)
+    given = [", ".join(w.expression(scope, k, 2) for k in own.values()) for _ in range(2)]
+    lines = [f"vjp {name}({', '.join(own)}; {', '.join(results)}) {{"]
+    if w.chance(40):
+        lines.append(f"    if {w.expression(scope, Kind('bool'), 1)} {{ return {given[1]} }}")
+    return [*lines, f"    return {given[0]}", "}"]
 
 
 FORMS = {

@@ -6,6 +6,7 @@ one seeded stream: a seed is a program. What may be written is in the tables of 
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,13 +18,20 @@ T = TypeVar("T")
 ANY = (-1,)
 """The shape of a kind whose sizes and rank nobody knows: that of a function's argument, or of a tensor that grows."""
 
+SHAPES = ((), (), (), (3,), (3,), (4,), (2, 3), (3, 2), (1,), (0,), (2,), (2, 2))
+"""Of new names."""
+
 HIGHEST = 3
 """How often one value is differentiated, at most."""
 
 PLAIN = ("0.5", "1.0", "2.0", "-1.5", "3.0", "0.1", "7.25", "-0.3")
 SPECIAL = ("nan", "inf", "-inf", "-0.0", "0.0", "1e-310", "1e308", "-1e300", "5e-324", "1e-30")
 INTS = ("0", "1", "2", "3", "-1", "5", "-7", "100")
-_GAP = re.compile(r"\{([bif]?)(=|\.|T|fn|\d+(?:,\d+)*)\}")
+MOST_WRITTEN = 30
+"""The elements of a tensor that is written out, at most."""
+
+_DTYPES = {"b": "bool", "h": "i32", "i": "i64", "g": "f32", "f": "f64"}
+_GAP = re.compile(r"\{([bhigf]?)(=|\.|T|fn|\d+(?:,\d+)*)\}")
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,10 @@ class Kind:
 
     dtype: str
     shape: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
 
     @property
     def is_float(self) -> bool:
@@ -45,6 +57,9 @@ class Function:
     name: str
     params: tuple[Kind, ...]
     result: Kind
+    part: str = ""  # the index of the result in the tuple that the function gives
+    defaults: int = 0  # how many of the last arguments need not be given
+    named: tuple[str, ...] = ()  # the names of its params, where they may be used
 
 
 @dataclass
@@ -56,6 +71,7 @@ class Scope:
     growing: dict[str, int] = field(default_factory=dict)  # names whose sizes change, with their ranks; all f64
     tuples: dict[str, tuple[Kind, ...]] = field(default_factory=dict)
     fixed: set[str] = field(default_factory=set)  # counters and the like: not assigned
+    outside: frozenset[str] = frozenset()  # what came into the function: no derivative leads back beyond it
     function: Kind | None = None  # what the function gives whose body this is
     trips: int = 1  # how often this place is reached, at most
     depth: int = 0
@@ -111,9 +127,14 @@ class Writer:
         self.templates = templates  # for a kind: groups of ways to compute one
         self.forms: list[Form] = []  # statements that this program is made of
         self.functions: list[Function] = []
+        self.also: dict[tuple[int, ...], tuple[str, ...]] = {}  # by shape, what only this program computes with
+        self.shapes: tuple[tuple[int, ...], ...] = SHAPES  # of new names
+        self.files: dict[str, str] = {}  # beside the program
+        self.arguments: list[str] = []  # of its run
         self.maps: dict[str, int] = {}  # functions from any kind to the same; how often each differentiates
         self.operators: dict[str, int] = {}  # the same, of a function and its argument
-        self.ruled = False  # whether functions have derivative rules of their own, through which no `jvp` goes
+        self.ruled = False  # whether functions may have derivative rules of their own, through which no `jvp` goes
+        self.callers: list[str] = []  # functions of a function of two arguments, and of these
         self.growers: list[str] = []  # functions from a tensor to one of another size
         self.order = 0  # how many derivatives surround what is being written
         self.expressions = 50  # how many more may be written: bounds the time that a program takes
@@ -144,6 +165,8 @@ class Writer:
 
     def literal(self, kind: Kind) -> str:
         if kind.shape:
+            if kind.is_float and kind.size > MOST_WRITTEN:
+                return self.long(kind)
             if 0 in kind.shape:
                 return f"{kind.dtype}(zeros({', '.join(map(str, kind.shape))}))"
             row = Kind(kind.dtype, kind.shape[1:])
@@ -155,16 +178,29 @@ class Writer:
             case "i64" | "i32":
                 text = self.pick(INTS)
                 return text if kind.dtype == "i64" else f"i32({text})"
+            case "f32" if self.chance(40):
+                return f"f32({self.pick(PLAIN)})"
         return self.pick(SPECIAL) if self.chance(4) else self.pick(PLAIN)
+
+    def long(self, kind: Kind) -> str:
+        """A tensor of so many elements that they are not written out."""
+        ends = f"{self.pick(PLAIN)}, {self.pick(PLAIN)}, {kind.size}"
+        row = self.pick((f"linspace({ends})", f"sin(linspace({ends}) * 9.0)", f"full({kind.size}, {self.pick(PLAIN)})"))
+        text = row if len(kind.shape) == 1 else f"reshape({row}, {', '.join(map(str, kind.shape))})"
+        return f"{kind.dtype}({text})"
 
     def atom(self, scope: Scope, kind: Kind) -> str:
         """A name, or what is made of names and literals; of a kind without a known shape there is always a name."""
         if kind.shape == ANY and kind.dtype == "bool":
             return f"({self.atom(scope, Kind('f64', ANY))} < {self.literal(Kind('f64'))})"
         names = [n for n, k in scope.names.items() if k == kind]
+        numbers = [n for n, k in scope.names.items() if k in (Kind("f64"), Kind("i64"))]
+        if kind == Kind("bool") and numbers and self.chance(80):  # a literal would leave what it decides dead
+            number = self.recent(numbers)
+            return f"({number} {self.pick(('<', '>', '!='))} {self.literal(scope.names[number])})"
         if names and (kind.shape == ANY or self.chance(93)):
             return self.recent(names)
-        if kind.is_float and kind.shape and 0 not in kind.shape and self.chance(80):
+        if kind.is_float and kind.shape and 0 < kind.size <= MOST_WRITTEN and self.chance(80):
             row = Kind(kind.dtype, kind.shape[1:])
             return f"[{', '.join(self.atom(scope, row) for _ in range(kind.shape[0]))}]"
         return self.literal(kind)
@@ -179,11 +215,11 @@ class Writer:
         """A template with expressions in its gaps.
 
         `{=}` is of the kind itself, `{.}` a scalar of its dtype, `{T}` of the transposed shape, `{2,3}` of that shape,
-        `{fn}` a function from the kind to itself; `b`, `i`, `f` in front make it bool, i64, f64.
+        `{fn}` a function from the kind to itself; `b`, `h`, `i`, `g`, `f` in front make it bool, i32, i64, f32, f64.
         """
 
         def gap(found: re.Match[str]) -> str:
-            dtype = {"b": "bool", "i": "i64", "f": "f64", "": kind.dtype}[found[1]]
+            dtype = _DTYPES.get(found[1], kind.dtype)
             match found[2]:
                 case "fn":
                     return self.lambda_(template, scope, kind, depth)
@@ -213,6 +249,10 @@ class Writer:
         return text
 
     # ---- statements ----
+
+    def refill(self) -> None:
+        """Enough to write for one more function."""
+        self.expressions, self.statements = max(self.expressions, 25), max(self.statements, 6)
 
     def block(self, scope: Scope, length: int, indent: str = "    ") -> list[str]:
         return [indent + line for _ in range(length) for line in self.statement(scope)]
