@@ -155,7 +155,7 @@ def test_a_variable_wins_before_a_dot(tmp_path: Path) -> None:
         ('use "m.gdl" as m', "const c = uniform()", ["E0228", "draws nothing"]),
         ('use "m.gdl" as m', "fn f() { print 1; return 2 }\nconst c = f()", ["E0228", "prints"]),
         ('use "m.gdl" as m\nx = 1\nprint m.f()', "fn f() = x", ["m.gdl:1:10", "there is no `x`"]),
-        ('use "m.gdl" as m', "fn f( = x", ["m.gdl:1:7", "E01"]),
+        ('use "m.gdl" as m', "fn f( = x", ["m.gdl:1:5", "E0111"]),
         ('use "m.gdl" as m\nuse nn\nprint m.f()', "fn f() = nn.softmax([1.0])", ["m.gdl:1:10", "there is no `nn`"]),
         ('use "m.gdl" as m\nm.c = 3', "const c = 1", ["E01"]),
         ('if true { use "m.gdl" as m }', "", ["E0228", "top level only"]),
