@@ -183,6 +183,6 @@ def test_a_trip_costs_as_much_in_a_larger_tensor(counting: Counting, name: str, 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_counted(counting: Counting, mode: str) -> None:
     """What does go over the whole tensor shows."""
-    for body in ("x = x * 1.5", "y = x\nx[0] = 1.0", "print sum(x)", "x[i] = x[i] + sum(x)"):
+    for body in ("x = x * 1.5", "y = x\nx[0] = 1.0", "x[i] = x[i] + sum(x)"):
         text = f"x = ones({{n}})\nfor i in 0..{{t}} {{{{ {body} }}}}\nprint x" + ("" if "y" not in body else ", y")
         assert a_trip(counting, text, mode, 1000) - a_trip(counting, text, mode, 250) >= 18 * 750, body

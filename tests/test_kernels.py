@@ -29,6 +29,7 @@ ATTRS: dict[str, dict[str, Any]] = {
     "cast": {"dtype": F32, "checked": False},
     "powi": {"k": 3},
     "polygamma": {"order": 1},
+    "bell": {"half": True},
     "in_range": {"axis": 0},
     "same_size": {"axes": (0, 1)},
 }

@@ -19,7 +19,7 @@ ROOT_HALF = 0.7071067811865476
 ONE_OVER_ROOT_TWO_PI = 0.3989422804014327
 
 
-def _bell_body(code: Code, x: S, *, half: bool) -> S:
+def _bell_body(code: Code, x: S, *, half: bool = False) -> S:
     """The square is taken with its rounding error, which `exp` would make as many times larger as it is large itself."""
     parts, width = import_module("graphdsl.ops.math.parts"), 0.5 if half else 1.0
     size = parts.clamp(code, abs(x), 0.0, 40.0)
@@ -33,7 +33,7 @@ BELL = Op(
     doc="`exp(-x * x)`, or with `half` `exp(-x * x / 2)`, also far out.",
     typing=floating,
     compute=Elementwise(_bell_body),
-    vjp=(lambda e, g, y, x, *, half: e.scale(g, e.mul(e.mul(e.like(-1.0 if half else -2.0, x), x), y)),),
+    vjp=(lambda e, g, y, x, *, half=False: e.scale(g, e.mul(e.mul(e.like(-1.0 if half else -2.0, x), x), y)),),
     bound=2.0,
     group="elementwise",
 )
