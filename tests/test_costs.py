@@ -14,7 +14,7 @@ import pytest
 from graphdsl.api.program import Given, Prepared, Program
 from graphdsl.core.ir import Apply
 from graphdsl.eager import applied, rules
-from graphdsl.native.program import launch, reduce, scatter
+from graphdsl.native.program import apply, launch, scatter
 from graphdsl.native.program.frame import Frame
 from graphdsl.native.support.words import Word
 from graphdsl.ops.op import Attrs, Op, Pointwise, Scatter
@@ -121,7 +121,7 @@ class Counting:
         patch.setattr(rules, "_steps", {})
         for owner, name, elements in (
             (launch, "_run", lambda frame, shape, words, extent, elements: elements),
-            (reduce, "reduce", lambda frame, instr: frame.count(frame.tensor(instr.args[0]))),
+            (apply, "reduce", lambda frame, instr: frame.count(frame.tensor(instr.args[0]))),
             (scatter, "_copy", lambda frame, to, source: frame.count(source)),
             (Frame, "new", lambda frame, dtype, sizes: frame.times(sizes)),
         ):

@@ -25,7 +25,7 @@ from tests.bits import without_faults
 from tests.test_op_derivatives import CASES, Program
 from tests.test_ops import ATTRS, ELEMENTWISE, SETTING, SPECIAL, arity
 
-MATH = {*plain_ops.KNOWN, "sigmoid", "sigmoid_slope", "one_minus_square", "pow"}
+MATH = {*plain_ops.KNOWN, "sigmoid", "sigmoid_slope", "tanh_slope", "bell", "one_minus_square", "pow"}
 SCALARS = {BOOL: bool, I32: int, I64: int, F64: float, F32: np.float32}
 
 
