@@ -328,6 +328,8 @@ def fed(type: Type, given: Any) -> Any:
         (Type(F64), "-inf", -np.inf),
         (Type(F64, (2,)), "[1, 2.5]", [1.0, 2.5]),
         (Type(I64, (2, 1)), "[[1],[2_000]]", [[1], [2000]]),
+        (Type(I32, (0,)), "[]", []),
+        (Type(BOOL, (Size(),)), [], []),
         (Type(F64, (Size(),)), [1, 2], [1.0, 2.0]),
         (Type(F64), np.float32(0.5), 0.5),
         (Type(F64, (1,)), np.array([3], "i2"), [3.0]),

@@ -85,7 +85,8 @@ def fit(name: str, type: Type, given: Given, dims: dict[Size, tuple[int, str]]) 
     """The value in the dtype and shape of `type`; `dims` are the named sizes that are bound so far."""
     array, weak = given
     dtype = DType.of(array)
-    if not converts_freely(Type(dtype, weak=weak and dtype in (I64, F64)), type.dtype):
+    written_empty = weak and not array.size  # no item says a dtype
+    if not written_empty and not converts_freely(Type(dtype, weak=weak and dtype in (I64, F64)), type.dtype):
         hint = f"what is fed is not rounded or cut: feed it as {type.dtype.value}"
         raise Fault(OTHER_DTYPE, name, str(type), type_text(dtype, array.shape), hint)
     _check_shape(name, type, array.shape, dims)
