@@ -137,7 +137,6 @@ def test_a_fault_of_graphdsl_says_so(graphdsl: Any, monkeypatch: pytest.MonkeyPa
 
 def test_wrong_command_lines(graphdsl: Any) -> None:
     for args in (
-        [],
         ["unknown"],
         ["run", "--unknown"],
         ["run", "--mode", "fast", "-e", "print 1"],
