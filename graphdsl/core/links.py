@@ -13,7 +13,7 @@ from typing import Any
 
 from graphdsl.core.call_graph import functions
 from graphdsl.core.ir import Apply, Block, Call, Checkpoint, Convert, Custom, Derive, For, Func, If, Value, While
-from graphdsl.core.structure import regions, results
+from graphdsl.core.structure import passed, regions, results
 from graphdsl.ops.op import Op
 from graphdsl.source.record import dataclass
 
@@ -247,21 +247,9 @@ class Links:
                     for i, arg in enumerate(args):
                         if receives(op, i, arg, out):
                             self.makes(arg, out)
-            case Convert(arg=arg, out=out):
-                self.join((arg,), (out,))
-            case If(then=then, orelse=orelse, outs=outs):
-                self.join(then.yields, outs)
-                self.join(orelse.yields, outs)
-            case Checkpoint(body=body, outs=outs):
-                self.join(body.yields, outs)
-            case While(inits=inits, cond=cond, body=body, outs=outs):
-                for targets in (cond.params, body.params, outs):
-                    self.join(inits, targets)
-                    self.join(body.yields, targets)
-            case For(inits=inits, body=body, outs=outs):
-                for targets in (body.params[1:], outs):
-                    self.join(inits, targets)
-                    self.join(body.yields, targets)
+            case Convert() | If() | Checkpoint() | While() | For():
+                for sources, targets in passed(instr):
+                    self.join(sources, targets)
             case Call(func=func, args=args, outs=outs):
                 for i, (arg, param) in enumerate(zip(args, func.body.params, strict=True)):
                     if self.carries(param):

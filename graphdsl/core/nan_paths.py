@@ -26,7 +26,7 @@ from graphdsl.core.ir import (
     Value,
     While,
 )
-from graphdsl.core.structure import regions, results, walk
+from graphdsl.core.structure import passed, regions, results, walk
 from graphdsl.source.span import Span
 
 
@@ -88,19 +88,9 @@ class Paths:
                 self.given[out.number] = (span, f"came from outside as `{name}`")
             case Leaf(arg=arg, out=out):
                 self.before[out.number].append(arg.number)
-            case Convert(arg=arg, out=out):
-                self._passes((arg,), (out,))
-            case If(then=then, orelse=orelse, outs=outs):
-                self._passes(then.yields, outs)
-                self._passes(orelse.yields, outs)
-            case While(inits=inits, cond=cond, body=body, outs=outs):
-                for targets in (cond.params, body.params, outs):
-                    self._passes(inits, targets)
-                    self._passes(body.yields, targets)
-            case For(inits=inits, body=body, outs=outs):
-                for targets in (body.params[1:], outs):
-                    self._passes(inits, targets)
-                    self._passes(body.yields, targets)
+            case Convert() | If() | While() | For():
+                for sources, targets in passed(instr):
+                    self._passes(sources, targets)
             case Call(func=func, args=args, outs=outs):
                 self._passes(args, func.body.params)
                 self._passes(func.body.yields, outs)

@@ -14,7 +14,7 @@ from typing import Any
 
 from graphdsl.core import ir
 from graphdsl.core.ir import Apply, Block, Value
-from graphdsl.core.structure import operands, regions
+from graphdsl.core.structure import operands, passed, regions
 from graphdsl.ops.op import Pointwise, Scatter, SumTo
 
 _ALWAYS = -1  # a last use of which nobody knows when it comes
@@ -76,21 +76,12 @@ class _Search:
         match instr:
             case Apply() if _writes(instr):
                 self._unite(instr.args[0], instr.outs[0])
-            case ir.Convert() | ir.Leaf():
+            case ir.Leaf():
                 self._unite(instr.arg, instr.out)
-            case ir.If():
-                for out, *yields in zip(instr.outs, instr.then.yields, instr.orelse.yields, strict=True):
-                    for value in yields:
-                        self._unite(value, out)
-            case ir.While() | ir.For():
-                params = instr.body.params[isinstance(instr, ir.For) :]
-                for out, *others in zip(instr.outs, instr.inits, params, instr.body.yields, strict=True):
-                    for value in others:
-                        self._unite(value, out)
-                for again, out in zip(
-                    instr.cond.params if isinstance(instr, ir.While) else (), instr.outs, strict=False
-                ):
-                    self._unite(again, out)
+            case _:
+                for sources, targets in passed(instr):
+                    for source, target in zip(sources, targets, strict=True):
+                        self._unite(source, target)
 
     def _written(self, instr: Any) -> list[Value]:
         if _writes(instr):

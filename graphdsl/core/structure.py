@@ -7,11 +7,11 @@ Fields that hold a tape are annotated as such.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from graphdsl.core.ir import Block, For, Item, Value, While
+from graphdsl.core.ir import Block, Checkpoint, Convert, For, If, Item, Value, While
 from graphdsl.source.record import dataclass
 
 Substitute = Callable[[Value], Value]
@@ -77,6 +77,26 @@ def operands(instr: Any) -> list[Value]:
 def counts(loop: While | For) -> list[Value]:
     """What a loop reads beside what it carries: how many trips it makes, and what they are counted from."""
     return [v for v in (loop.count if isinstance(loop, For) else None, loop.before) if v is not None]
+
+
+def passed(instr: Any) -> Iterator[tuple[Sequence[Value], Sequence[Value]]]:
+    """Which values an instruction passes on under other names, from branches, from trip to trip, by a conversion."""
+    match instr:
+        case Convert(arg=arg, out=out):
+            yield (arg,), (out,)
+        case If(then=then, orelse=orelse, outs=outs):
+            yield then.yields, outs
+            yield orelse.yields, outs
+        case Checkpoint(body=body, outs=outs):
+            yield body.yields, outs
+        case While(inits=inits, cond=cond, body=body, outs=outs):
+            for targets in (cond.params, body.params, outs):
+                yield inits, targets
+                yield body.yields, targets
+        case For(inits=inits, body=body, outs=outs):
+            for targets in (body.params[1:], outs):
+                yield inits, targets
+                yield body.yields, targets
 
 
 def regions(instr: Any) -> tuple[Block, ...]:
