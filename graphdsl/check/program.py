@@ -23,7 +23,7 @@ from graphdsl.check.requested import add_derivatives, params
 from graphdsl.check.statements import body
 from graphdsl.check.uncalled import check_uncalled
 from graphdsl.check.values import Slot, Tensor, Tuple
-from graphdsl.core.checkpoints import derived_twice, lower
+from graphdsl.core.checkpoints import Lowered, lower
 from graphdsl.core.ir import Func, Program, Value
 from graphdsl.core.steps import run
 from graphdsl.ops.op import Setting
@@ -65,12 +65,7 @@ def check(module: ast.Module, request: Request | None = None) -> Checked:
         if request.wrt is not None:
             request = _with_derivative(module, request)
         with named_print(module, request.of):
-            if request.every:
-                request = _with_all_kept(module, request)
-            checked = _check(module, request)[0]
-            while twice := derived_twice(checked.program):
-                checked = _check(module, replace(checked.request, in_place=checked.request.in_place | twice))[0]
-            return _watched(checked)
+            return _watched(_with_all_kept(module, request) if request.every else _check(module, request)[0])
 
 
 def _watched(checked: Checked) -> Checked:
@@ -86,15 +81,13 @@ def _watched(checked: Checked) -> Checked:
     return replace(checked, paths=paths)
 
 
-def _with_all_kept(module: ast.Module, request: Request) -> Request:
+def _with_all_kept(module: ast.Module, request: Request) -> Checked:
     """Also what only loops and branches set is kept to the end, unless it could not be (joined, it would have no one type)."""
     names = {name for name in names_set(module.body) if "." not in name}
-    kept = replace(request, wanted=request.wanted | names)
     try:
-        _check(module, kept)
+        return _check(module, replace(request, wanted=request.wanted | names))[0]
     except ProgramError:
-        return request
-    return kept
+        return _check(module, request)[0]
 
 
 def recomputing(checked: Checked) -> Checked | None:
@@ -120,11 +113,11 @@ def _with_derivative(module: ast.Module, request: Request) -> Request:
 
 
 def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
-    found = outline(module)
-    shared = Shared(module.source, found, request, _settings(module, request), leaving(module.body))
-    f = Frame(shared, liveness(module.body, found, request.wanted))
+    outlined = outline(module)
+    shared = Shared(module.source, outlined, request, _settings(module, request), leaving(module.body))
+    f = Frame(shared, liveness(module.body, outlined, request.wanted))
     _first_looks(f, module)
-    shared.warnings += lint(module, found)
+    shared.warnings += lint(module, outlined)
     run(body(f, module.body, frozenset(request.wanted)))
     program = Program(
         Func("main", f.block, Span(module.source, 0, len(module.source.text))), _exports(f), f.setting.default_float
@@ -138,7 +131,7 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
         nodes = add_derivatives(f, program, request, module)
         if shared.problems.found:
             raise WrongRequest(*shared.problems.found)
-    segmented = not shared.problems.found and lower(program, request.recompute, request.in_place)
+    lowered = lower(program, request.recompute, request.in_place) if not shared.problems.found else Lowered()
     if not shared.problems.found and (shared.derives or program.derivatives):
         shared.problems.found += analyse(program, shared.asked, shared.forwards)
     problems = in_order(shared.problems.found)
@@ -147,7 +140,10 @@ def _check(module: ast.Module, request: Request) -> tuple[Checked, Shared]:
         asked = {probe.span.source for probe in request.probes}
         own = [p for p in errors if p.span.source not in asked]
         raise ProgramError(*own) if own else WrongRequest(*errors)
-    return Checked(program, in_order([*problems, *shared.warnings]), module, request, nodes, segmented), shared
+    if twice := lowered.derived_twice():
+        return _check(module, replace(request, in_place=request.in_place | twice))
+    found = in_order([*problems, *shared.warnings])
+    return Checked(program, found, module, request, nodes, lowered.segmented), shared
 
 
 def _settings(module: ast.Module, request: Request) -> dict[Source, Setting]:

@@ -6,15 +6,15 @@ draws the same random numbers again.
 
 A block stays where it is if that could be told from outside: where a derivative inside reaches out of it, where a value that it
 gives may be a derivative's target, where it loads; and where nothing is differentiated. Derivatives of derivatives would round
-otherwise: where `derived_twice` finds some, the program is lowered once more, with these blocks in their places.
+otherwise: where `Lowered.derived_twice` finds some, the program is lowered once more, with these blocks in their places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
-from graphdsl.core.call_graph import functions, instructions
+from graphdsl.core.call_graph import functions
 from graphdsl.core.clone import clone_block, clone_value, free_values
 from graphdsl.core.effects import outward
 from graphdsl.core.emit import Emit
@@ -43,37 +43,44 @@ from graphdsl.core.segments import segmented
 from graphdsl.core.structure import regions, walk
 from graphdsl.ops.op import Effect, Setting
 from graphdsl.ops.types import I64, Type
+from graphdsl.source.record import dataclass, field
 from graphdsl.source.span import Span
 
 
-def lower(program: Program, loops: bool = False, in_place: Set[Span] = frozenset()) -> bool:
+@dataclass
+class Lowered:
+    """What a program's checkpoints became: rules, with the places of the blocks; `segmented`: there are loops in segments."""
+
+    rules: dict[Func, Span] = field(default_factory=dict)
+    segmented: bool = False
+
+    def derived_twice(self) -> set[Span]:
+        """The blocks, by their places, through which a derivative of a derivative walks, once it is known which do."""
+        return {
+            span
+            for rule, span in self.rules.items()
+            if any(isinstance(instr, Derive) and instr.higher for instr in rule.body.body)
+        }
+
+
+def lower(program: Program, loops: bool = False, in_place: Set[Span] = frozenset()) -> Lowered:
     """Write every checkpoint of a program in other instructions; `loops`: also every loop, in segments. Those `in_place` stay
-    where they are. Whether there are loops in segments."""
+    where they are."""
     funcs = [*functions(program.main), program.main]
     kinds = (Checkpoint, While, For) if loops else Checkpoint
+    found = Lowered()
     if any(isinstance(instr, kinds) for func in funcs for instr in walk(func.body)):
-        lowering = _Lowering(program, loops, in_place)
+        lowering = _Lowering(program, loops, in_place, found)
         for func in funcs:
             lowering.blocks(func.body)
-        return lowering.segmented
-    return False
-
-
-def derived_twice(program: Program) -> set[Span]:
-    """The blocks, by their places, through which a derivative of a derivative walks, once it is known which do."""
-    rules = {i.rule: i.span for i in instructions(program.main) if isinstance(i, Custom) and i.through}
-    return {
-        span
-        for rule, span in rules.items()
-        if any(isinstance(instr, Derive) and instr.higher for instr in rule.body.body)
-    }
+    return found
 
 
 class _Lowering:
-    def __init__(self, program: Program, loops: bool, in_place: Set[Span]) -> None:
+    def __init__(self, program: Program, loops: bool, in_place: Set[Span], found: Lowered) -> None:
         self.in_place = in_place
         self.loops = loops
-        self.segmented = False
+        self.found = found
         self.setting = Setting(program.default_float)
         links = Links(program.main)
         self.derives = bool(links.derives)
@@ -107,7 +114,7 @@ class _Lowering:
         given = free_values(checkpoint.body)
         if self._stays(checkpoint, given, loop.outs):
             return (loop,)
-        self.segmented = True
+        self.found.segmented = True
         body = found.loop.body
         at = body.body.index(checkpoint)
         body.body[at : at + 1] = self._apart(checkpoint, given)
@@ -122,7 +129,7 @@ class _Lowering:
             or not any(v.type.dtype.is_float for v in instr.outs)
             or not self.held.isdisjoint(outs)
             or any(isinstance(inner, Derive | Leaf) for inner in walk(instr.body))
-            or any(_loads(inner) for inner in outward(Func("", instr.body, instr.span)))
+            or any(_loads(inner) for inner in _effects(instr))
         )
 
     def _apart(self, instr: Checkpoint, given: list[Value]) -> Iterable[Any]:
@@ -145,7 +152,7 @@ class _Lowering:
 
     def _place(self, instr: Checkpoint) -> tuple[Value, Value] | tuple[()]:
         """Values for where the random stream is, if the block draws."""
-        return _stream() if any(_draws(inner) for inner in outward(Func("", instr.body, instr.span))) else ()
+        return _stream() if any(_draws(inner) for inner in _effects(instr)) else ()
 
     def _rule(self, instr: Checkpoint, given: list[Value], draws: bool) -> Func:
         """What computes the block again, and walks back over it."""
@@ -166,7 +173,9 @@ class _Lowering:
             total = emit.add(total, seed)
         block.yields = [Value(Type(v.type.dtype, v.type.shape)) for v in sources]
         block.body.append(Derive(instr.span, "grad", total, tuple(sources), None, tuple(block.yields)))
-        return Func("checkpoint", block, instr.span, derived=True)
+        rule = Func("checkpoint", block, instr.span, derived=True)
+        self.found.rules[rule] = instr.span
+        return rule
 
     def _silence(self, block: Block) -> None:
         """Take all effects away. What did not fail the first time does not fail now."""
@@ -197,6 +206,10 @@ def _with_params(block: Block, given: list[Value]) -> Block:
     copy = clone_block(block, dict(inner))
     copy.params = list(inner.values())
     return copy
+
+
+def _effects(instr: Checkpoint) -> Iterator[Any]:
+    return outward(Func("", instr.body, instr.span))
 
 
 def _loads(instr: Any) -> bool:

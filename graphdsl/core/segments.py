@@ -74,8 +74,8 @@ class _Writing:
         cond, _ = self.cond([full])
         cond.yields = [cond.params[2]]
         trip, own = clone_block(loop.body, {}), clone_block(loop.cond, {})
-        go_on, more, number = Block(own.params), Value(Type(BOOL)), Value(Type(I64))
-        go_on.params = [number, *own.params]
+        more, number = Value(Type(BOOL)), Value(Type(I64))
+        go_on = Block([number, *own.params])
         emit.block = ended = Block()
         ended.yields = [emit.const(False, BOOL)]
         emit.block = go_on
@@ -120,8 +120,7 @@ class _Writing:
 
     def longer(self) -> Value:
         """The length of the next segment."""
-        emit = self.emit
-        longer: Value = emit.add(self.length, emit.const(1, I64))
+        longer: Value = self.emit.add(self.length, self.emit.const(1, I64))
         return longer
 
     def finished(self, cond: Block, body: Block, checkpoint: Checkpoint, flags: list[Value]) -> Segmented:
