@@ -13,8 +13,8 @@ import numpy as np
 
 from graphdsl.core import ir
 from graphdsl.core.call_graph import functions as called_functions
-from graphdsl.core.call_graph import has_recursion, instructions
-from graphdsl.core.ir import Func, Program, Value
+from graphdsl.core.call_graph import has_recursion
+from graphdsl.core.ir import Program, Value
 from graphdsl.core.steps import run as run_steps
 from graphdsl.core.structure import walk
 from graphdsl.eager.custom import called
@@ -48,7 +48,7 @@ class Compiled:
     """The Python of one program. `fetch`: the names whose values `run` gives (None: all that are set at the end).
     `counts_ops`: that counts the ops that run, in the runtime. `limited`: that stays within the limits of memory and time."""
 
-    recorder = Recorder
+    tells = False  # whether nodes say which op they are of, for those who read the tape
 
     def __init__(
         self,
@@ -65,16 +65,16 @@ class Compiled:
         self.module.counts_ops = counts_ops
         self.module.limited = limited
         functions = [program.main, *called_functions(program.main)]
-        self.records = any(isinstance(instr, ir.Derive) for instr in instructions(program.main))
+        known = [instr for func in functions for instr in walk(func.body)]
+        self.records = any(isinstance(instr, ir.Derive) for instr in known)
         self.feeds = [instr for instr in program.main.body.body if isinstance(instr, ir.Feed)]
-        self.looks = any(isinstance(instr, ir.NanWalk) for func in functions for instr in walk(func.body))
-        higher = _differentiates_derivatives(functions)
-        place = (lambda instr: self.module.constant(instr.span)) if self.looks else None
-        recorder = self.recorder(self.module, Setting(program.default_float), higher, place=place)
-        for func in functions:
-            for instr in walk(func.body):
-                if isinstance(instr, ir.While | ir.For):
-                    recorder.carry(instr)
+        self.looks = any(isinstance(instr, ir.NanWalk) for instr in known)
+        place = (lambda instr: self.module.constant(instr.span)) if self.looks or self.tells else None
+        higher = _differentiates_derivatives(known)
+        recorder = Recorder(self.module, Setting(program.default_float), higher, place=place)
+        for instr in known:
+            if isinstance(instr, ir.While | ir.For):
+                recorder.carry(instr)
         for func in functions:
             keep = self._kept() if func is program.main else ()
             name = self.module.callee(func)
@@ -187,9 +187,5 @@ def _deep_calls() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _differentiates_derivatives(functions: list[Func]) -> bool:
-    return any(
-        isinstance(instr, ir.Derive) and any(out.tracked or out.leaf for out in instr.outs)
-        for func in functions
-        for instr in walk(func.body)
-    )
+def _differentiates_derivatives(known: Iterable[ir.Instr]) -> bool:
+    return any(isinstance(instr, ir.Derive) and any(out.tracked or out.leaf for out in instr.outs) for instr in known)

@@ -1,21 +1,19 @@
-"""A program run for its tape: nodes of ops also hold the instruction that made them, and the ends of derivatives are kept."""
+"""A program run for its tape: nodes say which op they are of, and the ends of derivatives are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from graphdsl.core import ir
-from graphdsl.core.ir import Value
+from graphdsl.core.rules import NOWHERE
+from graphdsl.eager.custom import ResultRule
 from graphdsl.eager.derive import Target
 from graphdsl.eager.program import Compiled, Results
-from graphdsl.eager.records import Record, Recorder
-from graphdsl.eager.tape import Node, Rule
+from graphdsl.eager.rules import OpRule
+from graphdsl.eager.tape import Node
 from graphdsl.runtime.state import Runtime
-
-if TYPE_CHECKING:
-    from graphdsl.eager.function import FunctionWriter
 
 
 class Ends(NamedTuple):
@@ -25,26 +23,10 @@ class Ends(NamedTuple):
     target: Target
 
 
-class TracedRecorder(Recorder):
-    """Writes the instruction at the end of an op's node, where no rule looks."""
-
-    made_by: ir.Apply | None = None
-
-    def applied(self, w: FunctionWriter, instr: ir.Apply, out: Value) -> Record:
-        self.made_by = instr
-        record = super().applied(w, instr, out)
-        self.made_by = None
-        return record
-
-    def _node(self, rule: Rule, rest: list[str]) -> str:
-        made_by = [] if self.made_by is None else [self.module.constant(self.made_by)]
-        return super()._node(rule, [*rest, *made_by])
-
-
 class Traced(Compiled):
     """A program whose run keeps the ends of the derivatives asked for: `ends`, by their names."""
 
-    recorder = TracedRecorder
+    tells = True
 
     def run(self, runtime: Runtime) -> Results:
         self._taken: list[list[Ends]] = []
@@ -75,8 +57,12 @@ class Traced(Compiled):
 
 
 def maker(node: Node) -> ir.Apply | ir.Custom | None:
-    """The instruction that made a node, where that is known."""
-    from graphdsl.eager.custom import ResultRule
-
-    last = node[2][1].instr if isinstance(node[1], ResultRule) else node[-1]
-    return last if isinstance(last, ir.Apply | ir.Custom) else None
+    """The instruction of the program that made a node; None: it is part of a derivative's rule, or no op is known."""
+    rule = node[1]
+    if isinstance(rule, ResultRule):
+        custom: ir.Custom = node[2][1].instr
+        return custom
+    if isinstance(rule, OpRule) and rule.told:
+        made: ir.Apply = node[-1][0]
+        return None if made.span is NOWHERE else made
+    return None

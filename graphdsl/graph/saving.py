@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from graphdsl.core.call_graph import functions
+from graphdsl.core.call_graph import instructions
 from graphdsl.core.emit import Emit
 from graphdsl.core.instances import Instances
 from graphdsl.core.ir import Apply, Block, Const, Derive, For, Func, If, NanWalk, Value, While
 from graphdsl.core.links import Def
-from graphdsl.core.structure import walk
 from graphdsl.graph.ir import NewTape, Push, Record
 from graphdsl.graph.links import GraphLinks
 from graphdsl.ops.op import Setting
@@ -65,7 +64,7 @@ class Saving:
     def __init__(self, main: Func, setting: Setting) -> None:
         self.main = main
         self.setting = setting
-        self.looks = any(isinstance(i, NanWalk) for func in (main, *functions(main)) for i in walk(func.body))
+        self.looks = any(isinstance(i, NanWalk) for i in instructions(main))
         self.unlinked: set[Derive] = set()  # built since `links` were made: nobody walks through them
         self.link()
         self.entries: dict[Block, Entry] = {}
