@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphdsl.api.resumed import Heard, Resumed
+from graphdsl.api.resumed import Heard
 from graphdsl.runtime.events import Recorded, Shown, Sink
 from graphdsl.runtime.limits import Limits
 from graphdsl.runtime.state import Files, Runtime, Stream
@@ -121,9 +121,18 @@ class Program:
         made, with `why_nan` one that follows them all. Raises `ProgramError`."""
         from graphdsl.check import Request, check
 
-        nans: Any = "follow" if why_nan else "stop" if check_nan else None
-        asked: Any = {"order": order, "every": every, "displaced": displaced, "nans": nans}
-        return check(self.module, Request(frozenset(fed), frozenset(wanted), of, wrt, probes, **asked))
+        request = Request(
+            frozenset(fed),
+            frozenset(wanted),
+            of,
+            wrt,
+            probes,
+            order,
+            every,
+            displaced=displaced,
+            nans="follow" if why_nan else "stop" if check_nan else None,
+        )
+        return check(self.module, request)
 
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What the checker warns of, and advises (which no run tells). Raises `ProgramError` with all it found where the
@@ -235,7 +244,7 @@ class Prepared:
             if error.diagnostics[0].code not in NO_ROOM or runtime.saves or not self._recompute():
                 raise
         self.notice()
-        again = self._runtime(Resumed(sink, heard.count))
+        again = self._runtime(Heard(sink, heard.count))
         again.deadline = runtime.deadline
         return self._result(self.engine.run(again))
 

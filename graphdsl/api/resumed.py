@@ -1,4 +1,4 @@
-"""Sinks for a run that begins again: what was said before is not said twice."""
+"""What a run says that may begin again: what was said before is not said twice."""
 
 from __future__ import annotations
 
@@ -8,37 +8,18 @@ from graphdsl.runtime.events import Shown, Sink, Summary
 
 
 class Heard:
-    """Counts what goes to another sink."""
+    """Hands on to another sink all but the first events, of which `before` were heard already: a run says the same each time.
+    `count` is how many there were."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, before: int = 0) -> None:
         self.sink = sink
+        self.before = before
         self.count = 0
         self.flush = sink.flush
 
-    def values(self, line: int, items: Sequence[Shown]) -> None:
-        self.count += 1
-        self.sink.values(line, items)
-
-    def text(self, line: int, text: str) -> None:
-        self.count += 1
-        self.sink.text(line, text)
-
-    def probe(self, line: int, items: Sequence[Shown | Summary]) -> None:
-        self.count += 1
-        self.sink.probe(line, items)
-
-
-class Resumed:
-    """Hands on to another sink all but the first `heard` events: a run says the same each time."""
-
-    def __init__(self, sink: Sink, heard: int) -> None:
-        self.sink = sink
-        self.heard = heard
-        self.flush = sink.flush
-
     def _new(self) -> bool:
-        self.heard -= 1
-        return self.heard < 0
+        self.count += 1
+        return self.count > self.before
 
     def values(self, line: int, items: Sequence[Shown]) -> None:
         if self._new():

@@ -177,7 +177,7 @@ def differentiated(checked: Checked, result: Result, source: Source) -> Shown:
 def show(output: Output, of: Shown, result: Result) -> None:
     """The value and its gradients, as text or as events."""
     from graphdsl.render import json
-    from graphdsl.runtime.format import json_value, text
+    from graphdsl.runtime.format import text
 
     if not output.as_json:
         output.line(f"{of.name} = {text(of.value, of.dtype)}")
@@ -186,16 +186,14 @@ def show(output: Output, of: Shown, result: Result) -> None:
         if not output.as_json:
             output.line(f"{symbol(of, by)} = {text(gradient.value, gradient.dtype)}")
             continue
-        value = json.Raw(json_value(gradient.value, gradient.dtype))
         kind, wrt = ("grad", by[0]) if len(by) == 1 else ("hessian", by)
-        shape = list(gradient.shape)
-        output.event(kind, of=json.shown(of), wrt=wrt, dtype=gradient.dtype.value, shape=shape, value=value)
+        output.event(kind, of=json.shown(of), wrt=wrt, **json.content(gradient))
 
 
 def show_all(output: Output, of: Shown, nodes: Sequence[Node], result: Result) -> None:
     """Every node with its value, where it has one at the end, and its gradient."""
     from graphdsl.render import json
-    from graphdsl.runtime.format import json_value, text
+    from graphdsl.runtime.format import text
 
     if not output.as_json:
         output.line(f"{of.name} = {text(of.value, of.dtype)}")
@@ -205,10 +203,8 @@ def show_all(output: Output, of: Shown, nodes: Sequence[Node], result: Result) -
             continue  # no path has set it
         held = None if node.leaf else result.values[node.key]._replace(name=node.name)
         if output.as_json:
-            value = json.Raw(json_value(gradient.value, gradient.dtype))
-            kinds = {"dtype": gradient.dtype.value, "shape": list(gradient.shape), "value": value}
             at = None if held is None else json.shown(held)
-            output.event("grad", of=json.shown(of), wrt=node.name, line=node.line, **kinds, node=at)
+            output.event("grad", of=json.shown(of), wrt=node.name, line=node.line, **json.content(gradient), node=at)
             continue
         parts = [] if held is None else [f"{node.name} = {text(held.value, held.dtype)}"]
         parts.append(f"{symbol(of, [node.name])} = {text(gradient.value, gradient.dtype)}")

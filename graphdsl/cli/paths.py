@@ -92,7 +92,5 @@ def _events(chain: Chain, of: Shown, output: Output) -> None:
         output.event(
             "path", of=of.name, wrt=chain.wrt, path=number, steps=steps, factors=factors, product=raw(path.product)
         )
-    gradient = chain.gradient
     counts = {"paths": chain.count, "shown": len(chain.paths), "rest": raw(chain.rest)}
-    kinds = {"dtype": gradient.dtype.value, "shape": list(gradient.shape), "value": raw(gradient.value)}
-    output.event("grad", of=json.shown(of), wrt=chain.wrt, **kinds, **counts)
+    output.event("grad", of=json.shown(of), wrt=chain.wrt, **json.content(chain.gradient), **counts)

@@ -9,14 +9,22 @@ from graphdsl.core.emit import Emit
 from graphdsl.core.ir import Apply, Block, Const, Value
 from graphdsl.core.rules import NOWHERE
 from graphdsl.ops.op import Attrs, Into, Kind, Op, Setting
+from graphdsl.ops.signs import OPERATORS
 from graphdsl.ops.types import F64, Type
 
-# name of the op → how it is written, and how tightly that binds
-_INFIX = {
-    "add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2), "floordiv": ("//", 2), "mod": ("%", 2),
-    "matmul": ("@", 2), "pow": ("**", 4), "eq": ("==", -1), "ne": ("!=", -1), "lt": ("<", -1), "le": ("<=", -1),
-    "gt": (">", -1), "ge": (">=", -1), "and_": ("&", 0), "or_": ("|", 0),
-}  # fmt: skip
+_TIGHT = {
+    "**": 4,
+    "*": 2,
+    "/": 2,
+    "//": 2,
+    "%": 2,
+    "@": 2,
+    "+": 1,
+    "-": 1,
+    "&": 0,
+    "|": 0,
+}  # how an operator binds; others: -1
+_INFIX = {name: (sign, _TIGHT.get(sign, -1)) for sign, name in OPERATORS.items()}  # by the name of the op
 _ATOM = 9
 _LONGEST = 400
 

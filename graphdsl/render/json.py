@@ -47,12 +47,17 @@ def _string(value: str) -> str:
     return json.dumps(value, ensure_ascii=not value.isprintable())
 
 
-def shown(item: Shown) -> Raw:
-    """A value under its name."""
+def content(item: Shown) -> dict[str, Any]:
+    """A value without its name: its dtype, its shape, and what it is."""
     from graphdsl.runtime.format import json_value
 
     value = Raw(json_value(item.value, item.dtype))
-    return Raw(object_text(name=item.name, dtype=item.dtype.value, shape=list(item.shape), value=value))
+    return {"dtype": item.dtype.value, "shape": list(item.shape), "value": value}
+
+
+def shown(item: Shown) -> Raw:
+    """A value under its name."""
+    return Raw(object_text(name=item.name, **content(item)))
 
 
 def printed(line: int, items: Sequence[Shown]) -> str:
